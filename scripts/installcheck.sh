@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Runs pg_regress/ with PostgreSQL's own pg_regress: installcheck.sh BINDIR
+# BINDIR is the bin folder of a server that has rea installed; a throwaway
+# cluster is made for the run. A test without an expected file fails the run.
+
+. "$(dirname "$0")/common.sh"
+
+[ $# -eq 1 ] || die "usage: installcheck.sh BINDIR"
+bin=$(realpath "$1")
+regress="$("$bin/pg_config" --pkglibdir)/pgxs/src/test/regress/pg_regress"
+[ -x "$regress" ] || die "no pg_regress beside $bin (package postgresql-server-dev)"
+
+tests=()
+for file in "$ROOT"/pg_regress/sql/*.sql; do
+    [ -e "$file" ] || break
+    name=$(basename "$file" .sql)
+    compgen -G "$ROOT/pg_regress/expected/$name.out" >/dev/null ||
+        { echo "test $name ... FAILED (no expected file)"; missing=1; continue; }
+    tests+=("$name")
+done
+[ ${#tests[@]} -gt 0 ] || { echo "no tests in pg_regress/"; exit "${missing:-0}"; }
+
+base=$(server_folder installcheck)
+trap 'stop_server "$bin" "$base/data"; rm -rf "$base"' EXIT
+port=$(free_port)
+start_server "$bin" "$base/data" "$port" fsync=off
+mkdir -p "$(work_dir)/regress"
+status=0
+"$regress" --bindir="$bin" --host=127.0.0.1 --port="$port" --user=postgres \
+    --inputdir="$ROOT/pg_regress" --outputdir="$(work_dir)/regress" \
+    --dbname=rea_regress "${tests[@]}" || status=$?
+if [ "$status" -ne 0 ]; then
+    cat "$(work_dir)/regress/regression.diffs" 2>/dev/null || true
+fi
+exit $((status + ${missing:-0}))

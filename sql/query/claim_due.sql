@@ -1,0 +1,30 @@
+-- Claims due instances, lane by lane, each up to the room it has.
+-- $1 lanes, $2 room of each, $3 own generation, $4 now
+-- Last column: whether the change to RUNNING already has its history row.
+-- Lock: the queue rows, skipping locked ones; then the instances. Guard: free, due, and still PENDING (A16).
+with picked as (
+    select p.instance_id
+    from unnest($1::text[], $2::integer[]) l (lane, room)
+    cross join lateral (
+        select d.instance_id from rea.work_queue d
+        where d.lane = l.lane and d.due_time <= $4 and d.owner_generation is null
+        order by d.due_time limit l.room for update skip locked) p
+), q as (
+    update rea.work_queue c set owner_generation = $3, attempt_no = c.attempt_no + 1
+    from picked p where c.instance_id = p.instance_id
+    returning c.instance_id, c.attempt_no, c.lost_count, c.lane
+), i as (
+    update rea.work_instance r
+    set status = 'RUNNING', version = r.version + 1, update_time = $4, next_retry_time = null,
+        first_try_time = coalesce(r.first_try_time, $4)
+    from q where r.instance_id = q.instance_id and r.status = 'PENDING'
+    returning r.*
+)
+select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.version, i.current_action_index,
+       i.retry_count, i.first_try_time, i.update_time, i.deadline_time, i.context::text, i.biz_key,
+       q.attempt_no, q.lost_count, q.lane,
+       e.event_type, e.event_id, e.source, e.correlation_id, e.causation_id, e.attributes ->> 'traceparent', e.payload::text,
+       false
+from i
+join q on q.instance_id = i.instance_id
+join rea.work_event e on e.event_uid = i.event_uid

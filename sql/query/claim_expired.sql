@@ -1,0 +1,25 @@
+-- Claims free instances whose deadline has passed, whatever their lane says.
+-- $1 own generation, $2 now, $3 how many
+-- Last column: whether the change to RUNNING already has its history row.
+-- Lock: the queue rows, skipping locked ones; then the instances. Guard: free and not final.
+with picked as (
+    select d.instance_id from rea.work_queue d
+    where d.deadline_time <= $2 and d.owner_generation is null
+    order by d.deadline_time limit $3 for update skip locked
+), q as (
+    update rea.work_queue c set owner_generation = $1
+    from picked p where c.instance_id = p.instance_id
+    returning c.instance_id, c.attempt_no, c.lost_count, c.lane
+), i as (
+    update rea.work_instance r set version = r.version + 1, update_time = $2, next_retry_time = null
+    from q where r.instance_id = q.instance_id and r.status = 'PENDING'
+    returning r.*
+)
+select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.version, i.current_action_index,
+       i.retry_count, i.first_try_time, i.update_time, i.deadline_time, i.context::text, i.biz_key,
+       q.attempt_no, q.lost_count, q.lane,
+       e.event_type, e.event_id, e.source, e.correlation_id, e.causation_id, e.attributes ->> 'traceparent', e.payload::text,
+       true
+from i
+join q on q.instance_id = i.instance_id
+join rea.work_event e on e.event_uid = i.event_uid

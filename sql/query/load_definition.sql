@@ -1,0 +1,3 @@
+-- A version of a workflow's definition.
+-- $1 workflow name, $2 version
+select v.definition::text from rea.workflow_version v where v.workflow_name = $1 and v.version = $2

@@ -1,0 +1,83 @@
+-- Runs of workflows: the lasting row, and the queue row that exists while the run is alive.
+-- Columns that change stand at the end of work_instance, so that an update writes little WAL.
+
+create table rea.work_instance (
+    instance_id          uuid        primary key,
+    event_uid            uuid        not null,
+    create_time          timestamptz not null,
+    workflow_version     integer     not null,
+    route_version        integer     not null,
+    workflow_name        text        not null,
+    route_name           text        not null,
+    biz_key              text        not null,
+    event_id             text        not null,
+    source               text        not null,
+    fired_by             name        not null,
+    deadline_time        timestamptz,
+    status               text        not null check (status in
+        ('PENDING', 'RUNNING', 'WAITING', 'PAUSED', 'COMPENSATING', 'SUCCESS', 'FAILED', 'DEAD', 'CANCELLED')),
+    current_action_index integer     not null,
+    retry_count          integer     not null,
+    version              integer     not null,
+    update_time          timestamptz not null,
+    first_try_time       timestamptz,
+    next_retry_time      timestamptz,
+    paused_time          timestamptz,
+    end_time             timestamptz,
+    context              jsonb,
+    result               jsonb,
+    error_code           text,
+    error                text
+) with (fillfactor = 70);
+create index work_instance_biz_key on rea.work_instance (biz_key);
+create index work_instance_event on rea.work_instance (event_uid);
+create index work_instance_workflow_time on rea.work_instance (workflow_name, create_time);
+
+comment on table rea.work_instance is 'One row per run of a workflow, kept after its end';
+comment on column rea.work_instance.instance_id is 'Identity (UUID version 7)';
+comment on column rea.work_instance.event_uid is 'Event that started it';
+comment on column rea.work_instance.create_time is 'When the event was routed';
+comment on column rea.work_instance.workflow_version is 'Version of the definition it runs, to its end';
+comment on column rea.work_instance.route_version is 'Version of the route that chose it';
+comment on column rea.work_instance.workflow_name is 'Workflow it runs';
+comment on column rea.work_instance.route_name is 'Route that chose it';
+comment on column rea.work_instance.biz_key is 'Business key of the event';
+comment on column rea.work_instance.event_id is 'Id of the event as its source knows it';
+comment on column rea.work_instance.source is 'Source of the event';
+comment on column rea.work_instance.fired_by is 'Role that fired the event; decides who may see the instance';
+comment on column rea.work_instance.deadline_time is 'When timeoutSeconds ends it; null when none was given';
+comment on column rea.work_instance.status is 'PENDING, RUNNING, WAITING, PAUSED, COMPENSATING; SUCCESS, FAILED, DEAD, CANCELLED are final';
+comment on column rea.work_instance.current_action_index is 'Resume point: index, from 0, of the action that runs now or runs next';
+comment on column rea.work_instance.retry_count is 'Retries used by the current action';
+comment on column rea.work_instance.version is 'Counts every row written about the instance; every change is made only if it is still the one read';
+comment on column rea.work_instance.update_time is 'When the row last changed';
+comment on column rea.work_instance.first_try_time is 'When the first attempt of the current action began; null before';
+comment on column rea.work_instance.next_retry_time is 'When the current action is tried again; null when none is planned';
+comment on column rea.work_instance.paused_time is 'When it was paused; null when not paused';
+comment on column rea.work_instance.end_time is 'When it reached a final status; null while alive';
+comment on column rea.work_instance.context is 'Outputs of finished actions by name, and statuses other than SUCCESS';
+comment on column rea.work_instance.result is 'Value of the workflow''s output template after success';
+comment on column rea.work_instance.error_code is 'Code of the failure that ended or paused it';
+comment on column rea.work_instance.error is 'Message of that failure';
+
+create table rea.work_queue (
+    instance_id      uuid        primary key,
+    due_time         timestamptz not null,
+    deadline_time    timestamptz,
+    owner_generation bigint,
+    attempt_no       integer     not null,
+    lost_count       integer     not null,
+    lane             text        not null
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+        autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);
+create index work_queue_lane_due on rea.work_queue (lane, due_time);
+create index work_queue_deadline on rea.work_queue (deadline_time) where deadline_time is not null;
+
+comment on table rea.work_queue is 'One row per live instance: where it queues and which worker generation holds it';
+comment on column rea.work_queue.instance_id is 'The instance';
+comment on column rea.work_queue.due_time is 'When its next attempt may start; infinity while paused';
+comment on column rea.work_queue.deadline_time is 'When timeoutSeconds ends it; null when none, or while paused';
+comment on column rea.work_queue.owner_generation is 'Worker generation that holds the instance; null when it is free';
+comment on column rea.work_queue.attempt_no is 'Number of the current action''s attempt that runs now or ran last; 0 before the first';
+comment on column rea.work_queue.lost_count is 'Attempts of the current action whose worker vanished';
+comment on column rea.work_queue.lane is 'Named queue in front of one downstream; at most 255 bytes';

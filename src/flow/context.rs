@@ -1,0 +1,86 @@
+//! What an instance has learned so far: the outputs of its finished actions, kept as the text PostgreSQL gave.
+
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Outputs and unusual statuses by action name; an action that succeeded without output needs no entry.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steps {
+    entries: BTreeMap<String, String>,
+}
+
+impl Steps {
+    /// Reads the column `context`; text that is not an object of objects counts as empty.
+    pub fn parse(context: Option<&str>) -> Steps {
+        let entries: BTreeMap<String, Box<RawValue>> =
+            context.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        Steps { entries: entries.into_iter().map(|(name, entry)| (name, entry.get().to_string())).collect() }
+    }
+
+    /// Notes how an action ended: `status` is SUCCESS, FAILED or SKIPPED, `output` JSON text.
+    pub fn note(&mut self, action: &str, status: &str, output: Option<&str>) {
+        let entry = match output {
+            Some(output) => format!("{{\"status\":{},\"output\":{output}}}", quoted(status)),
+            None if status == "SUCCESS" => return,
+            None => format!("{{\"status\":{}}}", quoted(status)),
+        };
+        self.entries.insert(action.to_string(), entry);
+    }
+
+    /// The column `context`: JSON text, or `None` when there is nothing to keep.
+    pub fn column(&self) -> Option<String> {
+        (!self.entries.is_empty()).then(|| self.object(self.entries.keys().map(String::as_str)))
+    }
+
+    /// The member `steps` of the context document: an entry for each finished action, in any order.
+    pub fn document<'a>(&self, finished: impl Iterator<Item = &'a str>) -> String {
+        self.object(finished)
+    }
+
+    fn object<'a>(&self, names: impl Iterator<Item = &'a str>) -> String {
+        let members: Vec<String> = names
+            .map(|name| {
+                let entry = self.entries.get(name).map_or("{\"status\":\"SUCCESS\"}", String::as_str);
+                format!("{}:{entry}", quoted(name))
+            })
+            .collect();
+        format!("{{{}}}", members.join(","))
+    }
+}
+
+/// A string as a JSON string.
+pub fn quoted(text: &str) -> String {
+    serde_json::Value::String(text.to_string()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_success_without_output_needs_no_entry_but_shows_in_the_document() {
+        let mut steps = Steps::default();
+        steps.note("a", "SUCCESS", None);
+        assert_eq!(steps.column(), None);
+        assert_eq!(steps.document(["a"].into_iter()), r#"{"a":{"status":"SUCCESS"}}"#);
+    }
+
+    #[test]
+    fn outputs_survive_the_column_unchanged() {
+        let mut steps = Steps::default();
+        steps.note("a", "SUCCESS", Some("{\"n\":1.10}"));
+        steps.note("b", "SKIPPED", None);
+        let column = steps.column();
+        assert_eq!(
+            column.as_deref(),
+            Some(r#"{"a":{"status":"SUCCESS","output":{"n":1.10}},"b":{"status":"SKIPPED"}}"#)
+        );
+        assert_eq!(Steps::parse(column.as_deref()), steps);
+    }
+
+    #[test]
+    fn a_context_that_is_no_object_counts_as_empty() {
+        assert_eq!(Steps::parse(Some("[1]")), Steps::default());
+        assert_eq!(Steps::parse(None), Steps::default());
+    }
+}

@@ -1,0 +1,87 @@
+//! Tests of the decisions, one file per concept, and what they share.
+
+mod accepted;
+mod address;
+mod decision;
+mod expression;
+mod outcome;
+mod properties;
+mod refused;
+mod request;
+mod retry;
+mod template;
+
+use serde_json::{Value, json};
+
+use crate::flow::definition::{Action, HttpAction, Perform, Workflow};
+use crate::flow::expression::PathValue;
+use crate::flow::parse::parse;
+use crate::flow::problem::Problem;
+
+/// A definition with these actions.
+fn with_actions(actions: Value) -> Value {
+    json!({"workflowName": "w", "triggerEvent": "a.b", "actions": actions})
+}
+
+/// A definition with one action `a`, its `config` laid over a working one; null removes a key.
+fn with_config(config: Value) -> Value {
+    let mut base = json!({"url": "http://h.test/p", "timeoutMs": 1000});
+    lay_over(&mut base, config);
+    with_actions(json!([{"name": "a", "type": "http", "config": base}]))
+}
+
+/// A definition with one working action `a` and these keys of its envelope.
+fn with_envelope(envelope: Value) -> Value {
+    let mut base = json!({"name": "a", "type": "http", "config": {"url": "http://h.test/p", "timeoutMs": 1000}});
+    lay_over(&mut base, envelope);
+    with_actions(json!([base]))
+}
+
+/// A working definition with these keys of the workflow.
+fn with_workflow(keys: Value) -> Value {
+    let mut base = with_envelope(json!({}));
+    lay_over(&mut base, keys);
+    base
+}
+
+fn lay_over(base: &mut Value, keys: Value) {
+    let (Value::Object(base), Value::Object(keys)) = (base, keys) else { panic!("both are objects") };
+    base.extend(keys);
+}
+
+fn accepted(definition: &Value) -> Workflow {
+    let (workflow, problems) = parse(&definition.to_string());
+    workflow.unwrap_or_else(|| panic!("{definition} is refused: {problems:?}"))
+}
+
+fn problems(definition: &Value) -> Vec<Problem> {
+    parse(&definition.to_string()).1
+}
+
+/// The problems as `code pointer`.
+fn found(definition: &Value) -> Vec<String> {
+    problems(definition).iter().map(|problem| format!("{} {}", problem.code, problem.pointer)).collect()
+}
+
+fn action(definition: &Value) -> Action {
+    accepted(definition).actions.remove(0)
+}
+
+fn http(action: &Action) -> &HttpAction {
+    let Perform::Http(http) = &action.perform;
+    http
+}
+
+fn http_action(config: Value) -> HttpAction {
+    http(&action(&with_config(config))).clone()
+}
+
+/// One match with this jsonb text.
+fn one(json: &str) -> PathValue {
+    PathValue { count: 1, text: Some(json.to_owned()) }
+}
+
+/// No match.
+fn none() -> PathValue {
+    PathValue::default()
+}

@@ -1,0 +1,45 @@
+//! rea — Reliable Event Automation, a PostgreSQL extension.
+//!
+//! An application fires an event in its own transaction; if that commits, rea runs the workflow that the routes choose.
+//! The modules stand in the order in which a call passes through them:
+//!
+//! * [`api`]: the SQL functions: check arguments, call the store, shape the result;
+//! * [`flow`]: the pure decisions: definitions, templates, retry, the state machine;
+//! * [`store`]: the only place that talks to PostgreSQL: one function per statement of `sql/query/`;
+//! * [`worker`]: the processes: launcher, worker loop, wake-up at commit;
+//! * [`action`]: the threads that perform HTTP requests and never touch PostgreSQL;
+//! * [`guc`] and [`error`]: the settings, and the SQLSTATE of every error.
+
+use pgrx::prelude::*;
+
+pub mod api;
+pub mod flow;
+pub mod store;
+pub mod worker;
+pub mod action;
+pub mod guc;
+pub mod error;
+
+#[cfg(any(test, feature = "pg_test"))]
+mod tests;
+
+pgrx::pg_module_magic!(name, version);
+
+pgrx::extension_sql_file!("../sql/schema/00_overview.sql", name = "overview", bootstrap);
+pgrx::extension_sql_file!("../sql/schema/10_event.sql", name = "event", requires = ["overview"]);
+pgrx::extension_sql_file!("../sql/schema/20_definition.sql", name = "definition", requires = ["event"]);
+pgrx::extension_sql_file!("../sql/schema/30_instance.sql", name = "instance", requires = ["definition"]);
+pgrx::extension_sql_file!("../sql/schema/40_log.sql", name = "log", requires = ["instance"]);
+pgrx::extension_sql_file!("../sql/schema/50_worker.sql", name = "worker", requires = ["log"]);
+pgrx::extension_sql_file!("../sql/schema/60_application.sql", name = "application", requires = ["worker"]);
+pgrx::extension_sql_file!("../sql/schema/61_administration.sql", name = "administration", requires = ["application"]);
+pgrx::extension_sql_file!("../sql/schema/70_view.sql", name = "view", requires = ["administration"]);
+pgrx::extension_sql_file!("../sql/schema/80_grant.sql", name = "grant", requires = ["view"]);
+pgrx::extension_sql_file!("../sql/schema/90_dump.sql", name = "dump", requires = ["grant"], finalize);
+
+/// Runs when the library is loaded: defines the settings and, when preloaded, shared memory and the launcher.
+#[pg_guard]
+pub extern "C-unwind" fn _PG_init() {
+    guc::init();
+    worker::init();
+}

@@ -1,0 +1,80 @@
+//! Every statement the library runs: the file in `sql/query/` is the constant's name in lower case.
+
+/// An SQL statement with its name.
+pub struct Statement {
+    /// Name of the file, without `.sql`.
+    pub name: &'static str,
+    /// Text of the file.
+    pub text: &'static str,
+}
+
+macro_rules! statements {
+    ($($constant:ident = $file:literal;)*) => {
+        /// The statements by name.
+        pub mod statements {
+            use super::Statement;
+            $(
+                #[doc = concat!("`sql/query/", $file, ".sql`")]
+                pub static $constant: Statement = Statement {
+                    name: $file,
+                    text: include_str!(concat!("../../sql/query/", $file, ".sql")),
+                };
+            )*
+        }
+
+        /// All statements, for the test that prepares each against the installed schema.
+        pub static ALL: &[&Statement] = &[$(&statements::$constant),*];
+    };
+}
+
+statements! {
+    ACTION_LOG_INSERT = "action_log_insert";
+    ANNOUNCE_DEAD_LETTERS = "announce_dead_letters";
+    ANNOUNCE_UNROUTED = "announce_unrouted";
+    CHECK_PATH = "check_path";
+    CLAIM_DUE = "claim_due";
+    CLAIM_EVENT_ID = "claim_event_id";
+    CLAIM_EXPIRED = "claim_expired";
+    COMPARE_REPEAT = "compare_repeat";
+    CURRENT_ROUTE = "current_route";
+    CURRENT_WORKFLOW = "current_workflow";
+    DEACTIVATE_ROUTE = "deactivate_route";
+    DEAD_LETTER_INSERT = "dead_letter_insert";
+    EVALUATE = "evaluate";
+    FIND_EVENT = "find_event";
+    FIRE_EVENT = "fire_event";
+    FORGET_GENERATION = "forget_generation";
+    INBOX_HORIZON = "inbox_horizon";
+    INBOX_LAST_ID = "inbox_last_id";
+    INSERT_ROUTE = "insert_route";
+    INSERT_UNROUTED = "insert_unrouted";
+    INSERT_WORKFLOW_VERSION = "insert_workflow_version";
+    INSTANCE_INSERT = "instance_insert";
+    INSTANCE_LOG_INSERT = "instance_log_insert";
+    INSTANCE_UPDATE = "instance_update";
+    LANES_DUE = "lanes_due";
+    LOAD_DEFINITION = "load_definition";
+    LOCK_DEFINITIONS = "lock_definitions";
+    MATCH_EVENT = "match_event";
+    NEW_GENERATION = "new_generation";
+    NEXT_DEADLINE = "next_deadline";
+    NEXT_DUE = "next_due";
+    NOTIFY_ALERT = "notify_alert";
+    OPERATION_OF_EVENT = "operation_of_event";
+    OPERATION_OF_INSTANCE = "operation_of_instance";
+    OTHER_GENERATIONS = "other_generations";
+    QUERY_INSTANCE = "query_instance";
+    QUEUE_DELETE = "queue_delete";
+    QUEUE_INSERT = "queue_insert";
+    QUEUE_UPDATE = "queue_update";
+    REPORT_LANES = "report_lanes";
+    RESUME_INSTANCE = "resume_instance";
+    RESUME_POINT = "resume_point";
+    ROUTE_EVENTS = "route_events";
+    SET_ASIDE_EVENT = "set_aside_event";
+    SET_WORKFLOW_ENABLED = "set_workflow_enabled";
+    TAKE_OVER = "take_over";
+    TIED_ROUTE = "tied_route";
+    TIMELINE = "timeline";
+    WORKFLOW_EXISTS = "workflow_exists";
+}

@@ -1,0 +1,325 @@
+//! The loop of a worker: wait, take what is there, run a turn, apply its effects, hand requests to the pool.
+
+use super::board::{Board, Seat, board, monotonic_ms};
+use super::held::{Definitions, Held};
+use super::inbox::InboxMark;
+use super::lane::{Lanes, Ledger, server};
+use super::maintenance::Maintenance;
+use super::turn::{Effects, Intake, Settings, Turn};
+use super::{process, wake};
+use crate::action::{Completion, Job, Pool, Request as HttpRequest, Settings as PoolSettings};
+use crate::flow::request::Request;
+use crate::store::{self, Clock, StoreError, work};
+use crate::guc;
+use chrono::{DateTime, Utc};
+use pgrx::prelude::*;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Attempts that may wait in the pool's queue beside those that run.
+const PREFETCH: usize = 256;
+/// Pause after a turn that failed even when careful.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// A worker's memory.
+pub struct Worker {
+    /// Shared memory.
+    pub board: &'static Board,
+    /// Its seat there.
+    pub seat: &'static Seat,
+    /// Its database.
+    pub database: pg_sys::Oid,
+    /// Oid of the extension.
+    pub extension: pg_sys::Oid,
+    /// Its number in the database.
+    pub worker_no: u32,
+    /// Its generation.
+    pub generation: i64,
+    /// Lanes that it serves.
+    pub lanes: Lanes,
+    /// The inbox mark.
+    pub inbox: InboxMark,
+    /// Dead generations still to be rescued from.
+    pub dead: Vec<i64>,
+    /// Earliest deadline known.
+    pub deadline: Option<DateTime<Utc>>,
+    /// Whether there may be events in the inbox.
+    pub inbox_has_more: bool,
+    /// Numbers of the live workers, for the choice of lanes.
+    pub peers: Vec<u32>,
+    pool: Pool,
+    definitions: Definitions,
+    flights: HashMap<u64, Held>,
+    next_token: u64,
+    completed: Vec<(Held, Completion)>,
+    arrivals: Vec<Completion>,
+}
+
+/// Why a worker leaves.
+#[derive(Debug, PartialEq)]
+pub enum Leave {
+    /// The extension is not there (any more).
+    NoExtension,
+    /// There are fewer workers now.
+    NotNeeded,
+    /// Another worker took this one for dead.
+    Deposed,
+}
+
+/// A turn's result: `None` when the extension is gone.
+type TurnResult = Result<Option<Effects>, StoreError>;
+
+impl Worker {
+    /// Starts the pool and takes a generation.
+    pub fn start(seat: &'static Seat, extension: pg_sys::Oid) -> Option<Worker> {
+        let board = board()?;
+        // SAFETY: plain globals of this process.
+        let (database, pid) = unsafe { (pg_sys::MyDatabaseId, pg_sys::MyProcPid) };
+        let worker_no = seat.worker_no.load(Ordering::Acquire);
+        seat.heartbeat.store(monotonic_ms(), Ordering::Release);
+        let registered = store::transaction(|| {
+            let generation = work::new_generation(worker_no as i32, pid)?;
+            // Before the commit: another worker that sees the row must find its owner alive.
+            seat.generation.store(generation, Ordering::Release);
+            Ok(generation)
+        });
+        let generation = match registered {
+            Ok(generation) => generation,
+            Err(error) => pgrx::error!("rea worker could not register: {error}"),
+        };
+        let pool = match Pool::new(&pool_settings()) {
+            Ok(pool) => pool,
+            Err(error) => pgrx::error!("rea worker could not start its HTTP client: {error}"),
+        };
+        Some(Worker {
+            board,
+            seat,
+            database,
+            extension,
+            worker_no,
+            generation,
+            lanes: Lanes::new(guc::lane_max_in_flight()),
+            inbox: InboxMark::default(),
+            dead: Vec::new(),
+            deadline: None,
+            inbox_has_more: true,
+            peers: vec![worker_no],
+            pool,
+            definitions: Definitions::default(),
+            flights: HashMap::new(),
+            next_token: 0,
+            completed: Vec::new(),
+            arrivals: Vec::new(),
+        })
+    }
+
+    /// Works until there is a reason to leave.
+    pub fn serve(&mut self) -> Leave {
+        let mut maintenance = Maintenance::new();
+        loop {
+            if let Some(reason) = self.reason_to_leave() {
+                return reason;
+            }
+            self.listen();
+            if let Err(error) = maintenance.run(self) {
+                self.complain(&error);
+                process::wait(None, PAUSE_AFTER_FAILURE);
+            }
+            let busy = guc::enabled() && self.has_work();
+            if busy && !self.turn() {
+                return Leave::NoExtension;
+            }
+            let reloaded = if busy && self.has_work() { process::attend() } else { self.rest(&maintenance) };
+            if reloaded {
+                self.reconfigure();
+            }
+        }
+    }
+
+    fn reason_to_leave(&self) -> Option<Leave> {
+        if self.seat.generation.load(Ordering::Acquire) != self.generation {
+            return Some(Leave::Deposed);
+        }
+        (self.worker_no as usize >= guc::workers()).then_some(Leave::NotNeeded)
+    }
+
+    /// Takes hints from others and answers from the pool; shows a sign of life.
+    fn listen(&mut self) {
+        self.seat.heartbeat.store(monotonic_ms(), Ordering::Release);
+        let hints = self.seat.take_hints();
+        self.inbox_has_more |= hints & Seat::INBOX != 0;
+        if hints & Seat::QUEUE != 0 {
+            Maintenance::look_at_queue(self);
+        }
+        self.pool.take(&mut self.arrivals);
+        for completion in self.arrivals.drain(..) {
+            if let Some(held) = self.flights.remove(&completion.token) {
+                self.completed.push((held, completion));
+            }
+        }
+    }
+
+    fn has_work(&mut self) -> bool {
+        let now = Clock::now();
+        !self.completed.is_empty()
+            || !self.dead.is_empty()
+            || (self.inbox_has_more && self.is_router())
+            || self.deadline.is_some_and(|deadline| deadline <= now)
+            || !self.lanes.due(now, &Ledger::default(), self.spare()).is_empty()
+    }
+
+    /// Whether this worker empties the inbox: the live one with the lowest number does.
+    pub fn is_router(&self) -> bool {
+        self.peers.first() == Some(&self.worker_no)
+    }
+
+    fn capacity(&self) -> usize {
+        self.pool.capacity() + PREFETCH
+    }
+
+    fn spare(&self) -> usize {
+        self.capacity().saturating_sub(self.lanes.in_flight)
+    }
+
+    fn rest(&self, maintenance: &Maintenance) -> bool {
+        let now = Clock::now();
+        let until = |time: DateTime<Utc>| (time - now).to_std().unwrap_or(Duration::ZERO);
+        let wake = [self.lanes.next_wake(), self.deadline].into_iter().flatten().min().map(until);
+        let timeout = wake.unwrap_or(Duration::MAX).min(maintenance.due_in(Instant::now()));
+        let timeout = if guc::enabled() { timeout } else { maintenance.due_in(Instant::now()) };
+        process::report(pg_sys::BackendState::STATE_IDLE, c"");
+        process::wait(Some(self.pool.wake_fd()), timeout.max(Duration::from_millis(1)))
+    }
+
+    /// Runs a turn, again carefully if it fails. False when the extension is gone.
+    fn turn(&mut self) -> bool {
+        process::report(pg_sys::BackendState::STATE_RUNNING, c"rea turn");
+        let intake = Intake {
+            inbox: (self.inbox_has_more && self.is_router()).then_some(self.inbox.mark),
+            dead_generation: self.dead.first().copied(),
+            expired: self.deadline.is_some_and(|deadline| deadline <= Clock::now()),
+            batch: guc::claim_batch(),
+        };
+        let mut result = self.attempt(&intake, false);
+        if let Err(error) = &result
+            && !error.is_transient()
+        {
+            result = self.attempt(&intake, true);
+        }
+        match result {
+            Ok(Some(effects)) => self.apply(effects, &intake),
+            Ok(None) => return false,
+            Err(error) => {
+                self.complain(&error);
+                process::wait(None, PAUSE_AFTER_FAILURE);
+            }
+        }
+        true
+    }
+
+    fn attempt(&mut self, intake: &Intake, careful: bool) -> TurnResult {
+        let (capacity, threads) = (self.capacity(), self.pool.capacity());
+        let Worker { lanes, definitions, completed, extension, generation, .. } = self;
+        store::transaction(|| {
+            if !store::extension_is_present(*extension) {
+                return Ok(None);
+            }
+            let turn = Turn {
+                now: Clock::now(),
+                generation: *generation,
+                lanes,
+                definitions,
+                capacity,
+                threads,
+                careful,
+                ledger: Ledger::default(),
+                drafts: Vec::new(),
+                noted: Vec::new(),
+                settings: Settings::now(),
+                unrouted: Vec::new(),
+            };
+            turn.run(completed, intake).map(Some)
+        })
+    }
+
+    fn apply(&mut self, effects: Effects, intake: &Intake) {
+        self.completed.clear();
+        effects.ledger.apply(&mut self.lanes);
+        for (lane, succeeded, gone, took) in &effects.noted {
+            self.lanes.note(lane, *succeeded, *gone, *took);
+        }
+        let jobs = effects.sends.into_iter().map(|(held, request)| self.depart(held, request)).collect();
+        self.pool.submit(jobs);
+        if intake.inbox.is_some() {
+            self.inbox_has_more = effects.routed > 0;
+        }
+        if intake.dead_generation.is_some() && effects.taken_over == 0 {
+            Maintenance::bury(self);
+        }
+        if intake.expired && effects.expired < intake.batch {
+            self.deadline = None;
+        }
+        self.deadline = [self.deadline, effects.deadline].into_iter().flatten().min();
+        let exhausted: Vec<_> = effects.claimed.into_iter().filter(|(_, more)| !more).map(|(lane, _)| lane).collect();
+        Maintenance::look_at_lanes(self, &exhausted);
+        self.note_parked(&effects.parked);
+        super::wake::waiters(&effects.ended);
+    }
+
+    fn note_parked(&mut self, parked: &[(std::rc::Rc<str>, DateTime<Utc>)]) {
+        let mut foreign = false;
+        for (lane, due) in parked {
+            if self.serves(lane) {
+                self.lanes.expect(lane, *due);
+            } else {
+                foreign = true;
+            }
+        }
+        if foreign {
+            wake::workers(self.database, Seat::QUEUE);
+        }
+    }
+
+    /// Whether this worker serves the lane.
+    pub fn serves(&self, lane: &str) -> bool {
+        self.peers.len() < 2 || server(lane, &self.peers) == Some(self.worker_no)
+    }
+
+    fn depart(&mut self, held: Held, request: Request) -> Job {
+        self.next_token += 1;
+        let want_body = held.action().is_some_and(|action| action.output.is_some());
+        self.flights.insert(self.next_token, held);
+        Job {
+            token: self.next_token,
+            request: HttpRequest {
+                method: request.method,
+                url: request.url,
+                headers: request.headers,
+                body: request.body,
+                timeout: Duration::from_millis(u64::from(request.timeout_ms)),
+                want_body,
+            },
+        }
+    }
+
+    fn reconfigure(&mut self) {
+        self.lanes.set_bound(guc::lane_max_in_flight());
+        if let Err(error) = self.pool.reconfigure(&pool_settings()) {
+            pgrx::warning!("rea worker keeps its former HTTP settings: {error}");
+        }
+    }
+
+    fn complain(&self, error: &StoreError) {
+        pgrx::warning!("rea worker {} could not finish a turn and tries again: {error}", self.worker_no);
+    }
+}
+
+fn pool_settings() -> PoolSettings {
+    PoolSettings {
+        max_threads: guc::http_threads(),
+        max_response_bytes: guc::max_response_bytes(),
+        ca_file: guc::ca_file(),
+        max_idle_connections: guc::http_threads(),
+    }
+}
