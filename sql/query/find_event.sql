@@ -1,8 +1,6 @@
--- Finds an event by the id its source knows, or by its own uid, and says whether this transaction fired it.
+-- Finds an event by the id its source knows, or by its own uid, and the transaction that wrote it.
 -- $1 event id, $2 source
-select e.event_uid,
-       exists (select from rea.work_inbox i
-               where i.event_uid = e.event_uid and i.xmin::text = pg_catalog.pg_current_xact_id_if_assigned()::xid::text)
+select e.event_uid, e.xmin
 from rea.work_event e
 where e.event_uid = coalesce(
     (select k.event_uid from rea.work_event_key k where k.source = $2 and k.event_id = $1),

@@ -15,7 +15,5 @@ select i.status, i.version, i.workflow_name, i.workflow_version, i.current_actio
 from (select count(*) from queued) locked
 cross join rea.work_instance i
 where i.instance_id = $1
-  and (pg_catalog.has_table_privilege($2, 'rea.instances', 'SELECT')
-       or exists (select from pg_catalog.pg_roles r
-                  where r.rolname = i.fired_by and pg_catalog.pg_has_role($2, r.oid, 'USAGE')))
+  and rea.may_see($2, i.fired_by)
 for update of i

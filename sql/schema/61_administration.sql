@@ -3,7 +3,8 @@
 create function rea.define_workflow(definition jsonb, expected_version integer default null)
 returns integer language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_define_workflow';
 comment on function rea.define_workflow(jsonb, integer) is
-    'Stores a definition as a new version and returns its number; the same definition again is the same version. With expected_version it refuses when the current version is another one (0: none)';
+    'Stores a definition as a new version and returns its number; the same definition again is the same version. With'
+    ' expected_version it refuses when the current version is another one';
 
 create function rea.validate_workflow(definition jsonb)
 returns table (
@@ -14,7 +15,8 @@ returns table (
     hint     text)
 language c stable parallel unsafe as 'MODULE_PATHNAME', 'rea_validate_workflow';
 comment on function rea.validate_workflow(jsonb) is
-    'Every mistake and doubt in a definition: severity error or warning, path as JSON pointer. No row: it is flawless. Stores nothing';
+    'Every mistake and doubt in a definition: severity error or warning, path as JSON pointer. No row: it is '
+    'flawless. Stores nothing';
 
 create function rea.disable_workflow(workflow_name text)
 returns void language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_disable_workflow';
@@ -36,14 +38,20 @@ create function rea.define_route(
     expected_version integer default null)
 returns integer language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_define_route';
 comment on function rea.define_route(text, text, text, text, integer, jsonb, integer) is
-    'Stores a route as a new version and returns its number. event_type is exact or ends in .*; in a group the first match wins, lower priority first; match is an object that the payload must contain, or a string with an SQL/JSON path predicate';
+    'Stores a route as a new version and returns its number. event_type is exact or ends in .*; in a group the first '
+    'match wins, lower priority first; match is an object that the payload must contain, or a string with an SQL/JSON'
+    ' path predicate';
 
 create function rea.drop_route(route_name text)
 returns void language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_drop_route';
 comment on function rea.drop_route(text) is
     'Takes a route out of force; its versions stay for the instances it chose';
 
-create function rea.match_event(event_type text, biz_key text, payload jsonb default '{}', attributes jsonb default '{}')
+create function rea.match_event(
+    event_type text,
+    biz_key    text,
+    payload    jsonb default '{}',
+    attributes jsonb default '{}')
 returns table (
     route_name    text,
     version       integer,
@@ -55,7 +63,8 @@ returns table (
     why           text)
 language c stable parallel unsafe as 'MODULE_PATHNAME', 'rea_match_event';
 comment on function rea.match_event(text, text, jsonb, jsonb) is
-    'What an event would start: every route for its type in the order of choice, whether it matches, whether it is chosen, and why. Fires nothing';
+    'What an event would start: every route for its type in the order of choice, whether it matches, whether it is '
+    'chosen, and why. Fires nothing';
 
 create function rea.resume_instance(instance_id uuid)
 returns text language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_resume_instance';
@@ -73,7 +82,8 @@ returns table (
     cost_ms     integer)
 language c stable parallel unsafe as 'MODULE_PATHNAME', 'rea_timeline';
 comment on function rea.timeline(text) is
-    'The whole story of a business key, an event id or an instance id, in order: kind is event, unrouted, route, status, attempt or dead_letter; subject is the event type, the workflow or the action';
+    'The whole story of a business key, an event id or an instance id, in order: kind is event, unrouted, route, '
+    'status, attempt or dead_letter; subject is the event type, the workflow or the action';
 
 create function rea.worker_seats()
 returns table (
@@ -83,10 +93,113 @@ returns table (
     heartbeat_age_ms bigint)
 language c stable parallel restricted as 'MODULE_PATHNAME', 'rea_worker_seats';
 comment on function rea.worker_seats() is
-    'The live workers of this database, as shared memory has them; no row when the library is not preloaded';
+    'The workers of this database, as shared memory has them; no row when the library is not preloaded';
+
+create view rea.live_worker as
+select w.worker_no, w.pid, w.generation, w.heartbeat_age_ms
+from rea.worker_seats() w
+where w.generation <> 0
+  and w.heartbeat_age_ms <
+      coalesce(1000 * extract(epoch from current_setting('rea.heartbeat_timeout', true)::interval), 30000);
+comment on view rea.live_worker is
+    'Workers that have started and moved within rea.heartbeat_timeout; granted to nobody, the other views read it';
 
 create function rea.server_state()
 returns jsonb language c stable parallel restricted as 'MODULE_PATHNAME', 'rea_server_state';
 comment on function rea.server_state() is
-    'What the library knows of itself: {preloaded, libraryVersion, launcherPid, outOfSlots, conflictingRepeats, enabled, workers}';
+    'What the library knows of itself: {preloaded, libraryVersion, launcherPid, outOfSlots, conflictingRepeats, '
+    'enabled, workers}';
 
+-- Runs as the owner: it needs no caller, and what it tells holds no business data.
+create function rea.doctor()
+returns table (check_name text, status text, detail text, remedy text)
+language sql stable parallel restricted security definer set search_path = pg_catalog, pg_temp
+as $doctor$
+    with recursive server as materialized (
+        select (r.state ->> 'preloaded')::boolean as preloaded,
+               coalesce((r.state ->> 'launcherPid')::integer, 0) as launcher_pid,
+               (r.state ->> 'outOfSlots')::boolean as out_of_slots,
+               (r.state ->> 'conflictingRepeats')::bigint as repeats,
+               (r.state ->> 'enabled')::boolean as enabled,
+               (r.state ->> 'workers')::integer as workers,
+               r.state ->> 'libraryVersion' as library_version,
+               (select e.extversion from pg_extension e where e.extname = 'rea') as extension_version,
+               pg_is_in_recovery() as standby
+        from rea.server_state() r (state)
+    ), live as materialized (
+        select count(*) as workers from rea.live_worker
+    ), lane as (
+        (select q.lane from rea.work_queue q order by q.lane limit 1)
+        union all
+        select (select q.lane from rea.work_queue q where q.lane > l.lane order by q.lane limit 1)
+        from lane l where l.lane is not null
+    ), queue as materialized (
+        select greatest(extract(epoch from clock_timestamp()) - extract(epoch from min(d.due_time)), 0) as late,
+               coalesce(sum(p.instances), 0) as paused
+        from lane l
+        left join lateral (
+            select q.due_time from rea.work_queue q
+            where q.lane = l.lane and q.owner_generation is null order by q.due_time limit 1) d on true
+        left join lateral (
+            select count(*) as instances from rea.work_queue q where q.lane = l.lane and q.due_time = 'infinity') p on true
+        where l.lane is not null
+    ), inbox as materialized (
+        select extract(epoch from clock_timestamp() - min(o.create_time)) as late
+        from (select e.create_time from rea.work_inbox i join rea.work_event e on e.event_uid = i.event_uid
+              order by i.inbox_id limit 1) o
+    ), unrouted as materialized (
+        select count(*) as events from (select from rea.work_unrouted limit 10000) u
+    ), dead as materialized (
+        select count(*) as letters from (select from rea.work_dead_letter limit 10000) d
+    )
+    select c.check_name, c.status, c.detail, case when c.status <> 'ok' then c.remedy end
+    from server s cross join live l cross join queue q cross join inbox i cross join unrouted u cross join dead d
+    cross join lateral (values
+        (1, 'preloaded', case when s.preloaded then 'ok' else 'error' end,
+         case when s.preloaded then 'the library is loaded at server start'
+              else 'the library is not loaded at server start: events are stored, nothing runs' end,
+         'Add rea to shared_preload_libraries and restart the server.'),
+        (2, 'launcher', case when s.launcher_pid <> 0 or s.standby then 'ok' else 'error' end,
+         case when s.standby then 'this server is a standby: nothing runs until it is promoted'
+              when s.launcher_pid <> 0 then format('running, pid %s', s.launcher_pid)
+              else 'not running' end,
+         'Make sure that the library is preloaded and max_worker_processes leaves room, then restart the server.'),
+        (3, 'workers', case when l.workers >= s.workers or s.standby then 'ok'
+                            when l.workers > 0 then 'warning' else 'error' end,
+         format('%s of %s running in this database', l.workers, s.workers),
+         case when s.out_of_slots
+              then 'No background worker slot is free: raise max_worker_processes and restart the server.'
+              else 'They start within seconds; if they do not, the server log says why.' end),
+        (4, 'versions', case when s.extension_version = s.library_version then 'ok' else 'error' end,
+         format('extension %s, library %s', s.extension_version, s.library_version),
+         'Run ALTER EXTENSION rea UPDATE in this database; if the library is the older one, restart the server.'),
+        (5, 'enabled', case when s.enabled then 'ok' else 'warning' end,
+         case when s.enabled then 'rea.enabled is on' else 'rea.enabled is off: nothing is routed or sent' end,
+         'Run ALTER SYSTEM SET rea.enabled = on, then SELECT pg_reload_conf().'),
+        (6, 'inbox', case when i.late > 60 then 'warning' else 'ok' end,
+         case when i.late > 0 then format('the oldest event that is not routed yet has waited for %s s', round(i.late, 1))
+              else 'every event is routed' end,
+         'See the checks above first; then the view rea.backlog, above all its row xmin holder.'),
+        (7, 'queue', case when q.late > 60 then 'warning' else 'ok' end,
+         case when q.late > 0 then format('the oldest instance that may start has waited for %s s', round(q.late, 1))
+              else 'no instance is late' end,
+         'Look for the slowest actions first (rea.slow_actions), then at their downstream (rea.lanes), only then raise '
+         'rea.lane_max_in_flight or rea.http_threads.'),
+        (8, 'unrouted', case when u.events > 0 then 'warning' else 'ok' end,
+         format('%s%s events that no route matched', u.events, case when u.events = 10000 then ' or more' end),
+         'The view rea.events shows them as UNROUTED, rea.match_event says why; define the missing route, then fire '
+         'them again under new event ids.'),
+        (9, 'dead_letters', case when d.letters > 0 then 'warning' else 'ok' end,
+         format('%s%s instances that ended FAILED or DEAD', d.letters, case when d.letters = 10000 then ' or more' end),
+         'The view rea.dead_letters says why; mend the cause, then call rea.retry_instance for each.'),
+        (10, 'paused', case when q.paused > 0 then 'warning' else 'ok' end,
+         format('%s instances that wait for a person', q.paused),
+         'The view rea.instances shows them as PAUSED and why; call rea.resume_instance for each.'),
+        (11, 'repeats', case when s.repeats > 0 then 'warning' else 'ok' end,
+         format('%s events since server start came again with the same id but other contents', s.repeats),
+         'The first one counts, the others started nothing: make sure that different events have different ids.')
+    ) c (position, check_name, status, detail, remedy)
+    order by c.position
+$doctor$;
+comment on function rea.doctor() is
+    'Says whether everything is right: a row per check with status ok, warning or error, and what to do about it';

@@ -1,1 +1,244 @@
--- being written
+-- What viewers read (rea.grant_viewer), and below them what the reading functions share.
+-- A view checks the functions in it against the reader: only built-in ones and those that viewers are granted.
+-- The views that name lanes walk the queue's index from lane to lane, and count at most 100,000 rows of each.
+
+create view rea.events as
+select e.event_uid, e.event_id, e.source, e.event_type, e.biz_key,
+       case when exists (select from rea.work_instance i where i.event_uid = e.event_uid) then 'ROUTED'
+            when u.event_uid is not null then 'UNROUTED'
+            else 'ACCEPTED' end as status,
+       (select count(*) from rea.work_instance i where i.event_uid = e.event_uid) as started,
+       u.reason as unrouted_reason,
+       e.payload, e.attributes, e.correlation_id, e.causation_id, e.fired_by, e.occurred_at, e.create_time
+from rea.work_event e
+left join rea.work_unrouted u on u.event_uid = e.event_uid;
+comment on view rea.events is
+    'Every event, and what became of it; order by event_uid desc gives the newest first, by index';
+comment on column rea.events.status is
+    'ACCEPTED (no worker has looked at it yet), ROUTED or UNROUTED (no route matched)';
+comment on column rea.events.started is 'How many instances it started';
+comment on column rea.events.unrouted_reason is
+    'no_route, or match_error when a route could not be evaluated for it; else null';
+
+create view rea.instances as
+select i.instance_id, i.event_uid, e.event_type, i.event_id, i.source, i.biz_key,
+       i.workflow_name, i.workflow_version, i.route_name, i.route_version, i.status,
+       case i.status
+           when 'PENDING' then case when i.next_retry_time > statement_timestamp() then 'RETRY_WAIT' else 'READY' end
+           when 'WAITING' then 'SUSPENDED'
+           when 'PAUSED' then 'MANUAL_REVIEW'
+           when 'DEAD' then 'MANUAL_REVIEW'
+           when 'RUNNING' then 'RUNNING'
+           when 'COMPENSATING' then 'RUNNING'
+           else 'DONE' end as phase,
+       c.action ->> 'name' as current_action,
+       i.current_action_index, i.retry_count, i.next_retry_time,
+       case
+           when i.end_time is not null then null
+           when i.status = 'PAUSED' then
+               format('paused %s: resume_instance lets it go on', coalesce('after ' || i.error_code, 'by hand'))
+           when current_setting('rea.enabled', true) = 'off' then 'rea.enabled is off'
+           when not exists (select from rea.live_worker) then 'waiting for a worker: none is running'
+           when i.status = 'RUNNING' and q.owner_generation not in (select w.generation from rea.live_worker w) then
+               'waiting to be taken back from a worker that vanished'
+           when i.status = 'RUNNING' then
+               format('running %s for %s s of at most %s s%s', c.action ->> 'name',
+                      greatest(round(extract(epoch from statement_timestamp() - i.update_time), 1), 0),
+                      trim_scale((c.action -> 'config' ->> 'timeoutMs')::numeric / 1000),
+                      case when q.attempt_no > 1 then format(' (attempt %s)', q.attempt_no) end)
+           when i.next_retry_time > statement_timestamp() then
+               format('retry %s of %s at %s%s', i.retry_count, c.action ->> 'name',
+                      to_char(i.next_retry_time, 'YYYY-MM-DD HH24:MI:SS.MSOF'),
+                      ' after ' || (select l.error_code from rea.work_action_log l
+                                    where l.instance_id = i.instance_id order by l.log_id desc limit 1))
+           when i.status = 'PENDING' and s.in_flight >= s.max_in_flight then
+               format('waiting for a free place on lane %s (%s of %s in flight)', q.lane, s.in_flight, s.max_in_flight)
+           when i.status = 'PENDING' then format('waiting for its turn on lane %s', q.lane)
+           else 'waiting for an event, a timer or children' end as waiting_for,
+       coalesce((
+           select jsonb_object_agg(a.action ->> 'name', case
+                      when a.position <= i.current_action_index then
+                          coalesce(i.context -> (a.action ->> 'name') ->> 'status', 'SUCCESS')
+                      when a.position > i.current_action_index + 1 or i.first_try_time is null then 'PENDING'
+                      when i.status in ('FAILED', 'DEAD', 'PAUSED') then 'FAILED'
+                      when i.status = 'PENDING' and i.retry_count > 0 then 'RETRY_WAIT'
+                      else i.status end)
+           from jsonb_array_elements(d.definition -> 'actions') with ordinality a (action, position)), '{}') as steps,
+       i.context, i.result, i.error_code, i.error, i.fired_by, i.version,
+       i.create_time, i.update_time, i.first_try_time, i.paused_time, i.deadline_time, i.end_time
+from rea.work_instance i
+left join rea.work_event e on e.event_uid = i.event_uid
+left join rea.workflow_version d on d.workflow_name = i.workflow_name and d.version = i.workflow_version
+left join rea.work_queue q on q.instance_id = i.instance_id
+left join rea.lane_stat s on s.lane = q.lane
+cross join lateral (select d.definition -> 'actions' -> i.current_action_index) c (action);
+comment on view rea.instances is
+    'Every run of a workflow: where it stands and why it is not moving; order by instance_id desc gives the newest '
+    'first, by index';
+comment on column rea.instances.phase is
+    'READY, RETRY_WAIT, RUNNING, SUSPENDED, MANUAL_REVIEW (PAUSED or DEAD); DONE for SUCCESS, FAILED and CANCELLED';
+comment on column rea.instances.current_action is 'Action that runs now, runs next or failed; null when all are done';
+comment on column rea.instances.waiting_for is 'Why it is not moving, in words; null when it has ended';
+comment on column rea.instances.steps is
+    'Status by action: SUCCESS, FAILED or SKIPPED as recorded; PENDING, RUNNING, RETRY_WAIT for the rest';
+
+create view rea.dead_letters as
+select d.instance_id, d.workflow_name, i.workflow_version, d.biz_key, i.event_id, i.source, d.status, d.action_name,
+       i.retry_count, d.error_code, d.error, d.create_time, d.announced_time
+from rea.work_dead_letter d
+left join rea.work_instance i on i.instance_id = d.instance_id;
+comment on view rea.dead_letters is
+    'Instances that ended FAILED or DEAD and wait for a person; retry_instance takes them out again';
+comment on column rea.dead_letters.announced_time is 'When the alert named it; null when not yet';
+
+create view rea.lanes as
+with recursive queued as (
+    (select q.lane from rea.work_queue q order by q.lane limit 1)
+    union all
+    select (select q.lane from rea.work_queue q where q.lane > l.lane order by q.lane limit 1)
+    from queued l where l.lane is not null
+), lane as (
+    select l.lane from queued l where l.lane is not null
+    union
+    select s.lane from rea.lane_stat s
+)
+select l.lane, d.due, coalesce(s.in_flight, 0) as in_flight, s.max_in_flight, d.oldest_due,
+       round(s.success_count::numeric / nullif(s.success_count + s.failure_count, 0), 3) as success_rate, s.p95_ms,
+       case when s.gone then 'gone'
+            when s.in_flight >= s.max_in_flight then 'full'
+            when d.due > 0 or s.in_flight > 0 then 'ok'
+            else 'idle' end as state,
+       s.update_time
+from lane l
+left join rea.lane_stat s on s.lane = l.lane
+cross join lateral (
+    select count(*) as due, min(b.due_time) as oldest_due
+    from (select q.due_time from rea.work_queue q
+          where q.lane = l.lane and q.due_time <= statement_timestamp() and q.owner_generation is null
+          order by q.due_time limit 100000) b) d;
+comment on view rea.lanes is 'The queues in front of the downstreams';
+comment on column rea.lanes.due is 'Instances that could start now and wait; counted up to 100,000';
+comment on column rea.lanes.in_flight is 'Attempts running or about to run, as of update_time';
+comment on column rea.lanes.oldest_due is 'Since when the one that waits longest could have started';
+comment on column rea.lanes.success_rate is 'Share of attempts that succeeded, 0 to 1, since the worker started';
+comment on column rea.lanes.p95_ms is '95th percentile of the last 128 attempts'' duration in ms';
+comment on column rea.lanes.state is
+    'ok; idle: nothing to do; full: as many in flight as allowed; gone: the receiver answered 410 Gone';
+comment on column rea.lanes.update_time is 'When the worker last wrote about the lane; null when it never has';
+
+-- The primary key begins with the instance id, which grows with time: the newest attempts are found without a scan, and
+-- the workflow of each by its key, so that the cost does not grow with the history.
+create view rea.slow_actions as
+select l.workflow_name, l.action_name, count(*) as attempts, round(avg(l.cost_ms), 1) as avg_ms,
+       percentile_disc(0.95) within group (order by l.cost_ms) as p95_ms, max(l.cost_ms) as max_ms,
+       count(*) filter (where l.status in ('FAILED', 'LOST') and l.end_time > statement_timestamp() - interval '1 hour')
+           as failures_last_hour,
+       min(l.start_time) as since
+from (
+    select (select i.workflow_name from rea.work_instance i where i.instance_id = a.instance_id) as workflow_name,
+           a.action_name, a.status, a.cost_ms, a.start_time, a.end_time
+    from rea.work_action_log a where a.status <> 'SKIPPED'
+    order by a.instance_id desc, a.log_id desc limit 100000
+) l
+group by l.workflow_name, l.action_name
+order by percentile_disc(0.95) within group (order by l.cost_ms) desc, l.workflow_name, l.action_name;
+comment on view rea.slow_actions is
+    'How long actions take, slowest first: the 100,000 attempts of the newest instances';
+comment on column rea.slow_actions.failures_last_hour is 'Failed and lost ones among them that ended in the last hour';
+comment on column rea.slow_actions.since is 'Start of the oldest attempt counted';
+
+create view rea.backlog as
+with recursive lane as (
+    (select q.lane from rea.work_queue q order by q.lane limit 1)
+    union all
+    select (select q.lane from rea.work_queue q where q.lane > l.lane order by q.lane limit 1)
+    from lane l where l.lane is not null
+), holder as (
+    select format('session %s', a.pid) as name, age(a.backend_xmin) as transactions, a.xact_start as since,
+           concat_ws(', ', a.state, 'role ' || a.usename, nullif(a.application_name, '')) as detail
+    from pg_stat_activity a
+    where a.backend_xmin is not null and a.pid <> pg_backend_pid() and a.datname = current_database()
+    union all
+    select format('prepared transaction %s', p.gid), age(p.transaction), p.prepared, 'role ' || p.owner
+    from pg_prepared_xacts p where p.database = current_database()
+    union all
+    select format('replication slot %s', r.slot_name), age(r.xmin), null,
+           case when r.active then 'active' else 'inactive' end
+    from pg_replication_slots r where r.xmin is not null
+)
+select 'inbox' as part, null as name, c.events as due, 0::bigint as later, o.create_time as oldest,
+       statement_timestamp() - o.create_time as age, 'events that are not routed yet' as detail
+from (select count(*) as events from (select from rea.work_inbox limit 100000) i) c
+left join (
+    select e.create_time from rea.work_inbox i join rea.work_event e on e.event_uid = i.event_uid
+    order by i.inbox_id limit 1) o on true
+union all
+select 'lane', l.lane, d.due, w.later, d.oldest, statement_timestamp() - d.oldest,
+       'instances that may start, or may later'
+from lane l
+cross join lateral (
+    select count(*) as due, min(b.due_time) as oldest
+    from (select q.due_time from rea.work_queue q
+          where q.lane = l.lane and q.due_time <= statement_timestamp() and q.owner_generation is null
+          order by q.due_time limit 100000) b) d
+cross join lateral (
+    select count(*) as later
+    from (select from rea.work_queue q
+          where q.lane = l.lane and q.due_time > statement_timestamp() and q.owner_generation is null limit 100000) b) w
+where l.lane is not null
+union all
+(select 'xmin holder', h.name, null, null, h.since, statement_timestamp() - h.since,
+        format('%s; keeps dead rows since %s transactions ago', h.detail, h.transactions)
+ from holder h order by h.transactions desc limit 1);
+comment on view rea.backlog is
+    'What has piled up: a row for the inbox, one per lane with queued instances, and one for what keeps vacuum from '
+    'removing dead rows';
+comment on column rea.backlog.part is 'inbox, lane or xmin holder';
+comment on column rea.backlog.due is 'Rows that could be taken now; counted up to 100,000';
+comment on column rea.backlog.later is 'Free rows that are due later, paused ones included; counted up to 100,000';
+comment on column rea.backlog.oldest is
+    'Since when the oldest of them could have been taken; start of the transaction that holds';
+comment on column rea.backlog.age is 'Time since oldest';
+
+create view rea.workers as
+select w.worker_no, w.pid, w.generation, w.heartbeat_age_ms, l.pid is not null as live, g.start_time,
+       a.state, a.wait_event, a.query as activity
+from rea.worker_seats() w
+left join rea.live_worker l on l.worker_no = w.worker_no and l.pid = w.pid
+left join rea.work_generation g on g.generation = w.generation
+left join pg_stat_activity a on a.pid = w.pid;
+comment on view rea.workers is 'The workers of this database';
+comment on column rea.workers.generation is 'Number of its start; the owner mark of the instances it holds';
+comment on column rea.workers.heartbeat_age_ms is 'Time since its last sign of life in ms';
+comment on column rea.workers.live is
+    'False while it starts, and when its heartbeat is older than rea.heartbeat_timeout: others take its work back';
+comment on column rea.workers.activity is
+    'What it does; like state and wait_event only shown to members of pg_read_all_stats';
+
+-- Granted to nobody: what the reading functions share.
+
+create view rea.operation_part as
+select i.instance_id, i.event_uid, i.fired_by, i.workflow_name, i.route_name, i.create_time, i.next_retry_time,
+       m.status, m.weight, i.steps, i.result,
+       case when i.error_code is not null then
+           jsonb_build_object('code', i.error_code, 'message', i.error, 'step', i.current_action) end as error
+from rea.instances i
+join (values ('RUNNING', 'RUNNING', 1), ('WAITING', 'RUNNING', 1), ('COMPENSATING', 'RUNNING', 1),
+             ('PENDING', 'PENDING', 2), ('PAUSED', 'MANUAL_REVIEW', 3), ('DEAD', 'MANUAL_REVIEW', 4),
+             ('FAILED', 'FAILED', 5), ('CANCELLED', 'CANCELLED', 6), ('SUCCESS', 'SUCCEEDED', 7)
+     ) m (instance_status, status, weight)
+     on m.instance_status = i.status;
+comment on view rea.operation_part is
+    'What each instance adds to the document of operation(); for the reading functions only';
+comment on column rea.operation_part.weight is
+    'The smallest weight of an event''s instances decides the status of its operation';
+
+create function rea.may_see(caller oid, fired_by name)
+returns boolean language sql stable parallel safe
+as $may_see$
+    select pg_catalog.has_table_privilege(caller, 'rea.instances', 'SELECT')
+        or pg_catalog.pg_has_role(caller, pg_catalog.to_regrole(pg_catalog.quote_ident(fired_by::text)), 'USAGE')
+$may_see$;
+comment on function rea.may_see(oid, name) is
+    'Whether a role may see what another one fired: viewers see all, the others what they or a role they belong to '
+    'fired; for the reading functions only';

@@ -1,1 +1,93 @@
--- being written
+-- Who may call what. Nothing is granted to anybody by default; the three functions of this file hand out exactly the
+-- functions and views of the manual, never a table. They run as their caller: GRANT itself decides whether he may.
+
+create function rea.grant_app(role name)
+returns void language plpgsql volatile parallel unsafe set search_path = pg_catalog, pg_temp
+as $grant$
+begin
+    perform rea.check_role(grant_app.role);
+    execute format('grant usage on schema rea to %I', grant_app.role);
+    execute format(
+        'grant execute on function rea.fire_event, rea.fire_events, rea.fire_on_change, rea.query_instance, '
+        'rea.retry_instance, rea.operation(text, text), rea.operation(uuid), rea.wait_operation to %I', grant_app.role);
+end
+$grant$;
+comment on function rea.grant_app(name) is
+    'Lets a role fire events, and see and retry what its own events started';
+
+create function rea.grant_viewer(role name)
+returns void language plpgsql volatile parallel unsafe set search_path = pg_catalog, pg_temp
+as $grant$
+begin
+    perform rea.check_role(grant_viewer.role);
+    execute format('grant usage on schema rea to %I', grant_viewer.role);
+    execute format(
+        'grant select on rea.events, rea.instances, rea.dead_letters, rea.lanes, rea.slow_actions, rea.backlog, '
+        'rea.workers to %I', grant_viewer.role);
+    execute format(
+        'grant execute on function rea.timeline, rea.match_event, rea.validate_workflow, rea.doctor, '
+        'rea.worker_seats, rea.server_state, rea.query_instance, rea.operation(text, text), rea.operation(uuid) to %I',
+        grant_viewer.role);
+end
+$grant$;
+comment on function rea.grant_viewer(name) is
+    'Lets a role read everything: the views, timelines, and what doctor() says. It sees payloads and errors of all '
+    'events';
+
+create function rea.grant_admin(role name)
+returns void language plpgsql volatile parallel unsafe set search_path = pg_catalog, pg_temp
+as $grant$
+begin
+    perform rea.grant_viewer(grant_admin.role);
+    perform rea.grant_app(grant_admin.role);
+    execute format(
+        'grant execute on function rea.define_workflow, rea.disable_workflow, rea.enable_workflow, rea.define_route, '
+        'rea.drop_route, rea.resume_instance to %I', grant_admin.role);
+end
+$grant$;
+comment on function rea.grant_admin(name) is
+    'Lets a role define workflows and routes, besides everything that viewers and applications may do';
+
+create function rea.check_role(role name)
+returns void language plpgsql stable parallel unsafe set search_path = pg_catalog, pg_temp
+as $check$
+begin
+    if check_role.role is null then
+        raise exception 'role must not be null' using errcode = 'null_value_not_allowed';
+    end if;
+    if not exists (select from pg_roles r where r.rolname = check_role.role) then
+        raise exception 'role "%" does not exist', check_role.role
+            using errcode = 'undefined_object',
+                  hint = 'Create it first; the name is taken as it stands, without folding to lower case.';
+    end if;
+end
+$check$;
+comment on function rea.check_role(name) is 'Part of the grant functions: refuses a role that does not exist (42704)';
+
+revoke all on function
+    rea.fire_event(text, text, jsonb, text, text, jsonb, text, text, timestamptz),
+    rea.fire_events(jsonb),
+    rea.fire_on_change(),
+    rea.query_instance(text),
+    rea.retry_instance(uuid),
+    rea.operation(text, text),
+    rea.operation(uuid),
+    rea.wait_operation(text, text, integer),
+    rea.define_workflow(jsonb, integer),
+    rea.validate_workflow(jsonb),
+    rea.disable_workflow(text),
+    rea.enable_workflow(text),
+    rea.define_route(text, text, text, text, integer, jsonb, integer),
+    rea.drop_route(text),
+    rea.match_event(text, text, jsonb, jsonb),
+    rea.resume_instance(uuid),
+    rea.timeline(text),
+    rea.worker_seats(),
+    rea.server_state(),
+    rea.doctor(),
+    rea.grant_app(name),
+    rea.grant_viewer(name),
+    rea.grant_admin(name),
+    rea.check_role(name),
+    rea.may_see(oid, name)
+from public;

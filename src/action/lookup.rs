@@ -7,7 +7,7 @@
 //!
 //! Must never let a name that hangs keep a second thread, or block a name that is known.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -67,7 +67,9 @@ struct Inner {
 #[derive(Default)]
 struct State {
     entries: HashMap<String, Entry>,
-    queue: VecDeque<String>,
+    /// Names no thread has taken up yet. The newest is served first: in a jam, those who asked for
+    /// the oldest have given up.
+    queue: Vec<String>,
     threads: usize,
     idle: usize,
 }
@@ -125,7 +127,7 @@ impl Names {
             state.entries.retain(|_, entry| !entry.is_expired(now));
         }
         state.entries.insert(host.to_owned(), Entry::Pending);
-        state.queue.push_back(host.to_owned());
+        state.queue.push(host.to_owned());
         self.0.asked.notify_one();
         Ok(())
     }
@@ -161,7 +163,7 @@ impl Inner {
     fn next(&self) -> Option<String> {
         let mut state = self.lock();
         loop {
-            if let Some(host) = state.queue.pop_front() {
+            if let Some(host) = state.queue.pop() {
                 return Some(host);
             }
             state.idle += 1;

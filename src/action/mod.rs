@@ -11,7 +11,7 @@
 //! ```text
 //!   submit ──► queue ──► thread: Engine::perform ──► completed ──► eventfd ──► take
 //!                                 │
-//!        CachingResolver ─► Dialer ─► RustlsConnector ─► IdleStore ─► ureq ─► body
+//!        CachingResolver ─► Leased (IdleStore, or Dialer ─► RustlsConnector) ─► ureq ─► body
 //! ```
 
 mod attempt;
@@ -22,6 +22,7 @@ mod descriptors;
 mod failure;
 mod http;
 mod idle;
+mod lease;
 mod lookup;
 mod pool;
 mod resolver;

@@ -62,7 +62,14 @@ struct Found {
 fn find(call: &Call) -> Result<Option<Found>, ApiError> {
     let found = call.caller.as_owner(|| {
         let rows = statements::FIND_EVENT.run(&[call.parameter(0, pg_sys::TEXTOID), call.parameter(1, pg_sys::TEXTOID)])?;
-        rows.first().map(|row| Ok(Found { uid: crate::store::uuid(row.get(1)?), own: row.get(2)? })).transpose()
+        rows.first()
+            .map(|row| {
+                let writer: pg_sys::TransactionId = row.get(2)?;
+                // SAFETY: a look at this backend's own transaction and its subtransactions.
+                let own = unsafe { pg_sys::TransactionIdIsCurrentTransactionId(writer) };
+                Ok(Found { uid: crate::store::uuid(row.get(1)?), own })
+            })
+            .transpose()
     })?;
     Ok(found)
 }

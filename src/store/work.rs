@@ -261,9 +261,9 @@ pub fn new_generation(worker_no: i32, pid: i32) -> Result<i64, StoreError> {
     rows.first().map_or(Ok(0), |row| row.get(1))
 }
 
-/// The other generations that are still registered.
-pub fn other_generations(own: i64) -> Result<Vec<i64>, StoreError> {
-    statements::OTHER_GENERATIONS.run(&[own.into()])?.iter().map(|row| row.get(1)).collect()
+/// The other generations that are still registered; with `queue` also those that only queue rows name.
+pub fn other_generations(own: i64, queue: bool) -> Result<Vec<i64>, StoreError> {
+    statements::OTHER_GENERATIONS.run(&[own.into(), queue.into()])?.iter().map(|row| row.get(1)).collect()
 }
 
 /// Removes a generation that holds nothing any more.

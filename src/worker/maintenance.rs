@@ -3,6 +3,7 @@
 //! Everything here is for what no hint announced: a commit that could not wake anybody, a worker that died, a clock.
 
 use super::board::{Seat, monotonic_ms};
+use super::inbox::InboxMark;
 use super::serve::Worker;
 use crate::guc;
 use crate::store::upkeep::{self, LaneRow};
@@ -133,12 +134,18 @@ fn meet_peers(worker: &mut Worker) {
 
 fn poll(worker: &mut Worker, scan: bool) -> Result<(), StoreError> {
     worker.deadline = if worker.is_router() { work::next_deadline()? } else { None };
+    if scan {
+        // Rows with ids of their own, as a restore writes them, follow no sequence: look at all of them now and then.
+        worker.inbox = InboxMark::default();
+    }
     worker.inbox.note_last_id(work::inbox_last_id()?);
     let (xmin, xmax, smallest) = work::inbox_horizon(worker.inbox.mark)?;
     worker.inbox.observe(xmin, xmax, smallest);
     let alive: Vec<i64> =
         worker.board.live_seats(worker.database).iter().map(|seat| seat.generation.load(Ordering::Acquire)).collect();
-    worker.dead = work::other_generations(worker.generation)?.into_iter().filter(|g| !alive.contains(g)).collect();
+    let others = work::other_generations(worker.generation, !worker.has_polled)?;
+    worker.has_polled = true;
+    worker.dead = others.into_iter().filter(|g| !alive.contains(g)).collect();
     if scan {
         for (lane, due) in work::lanes_due()? {
             if worker.serves(&lane) {

@@ -40,6 +40,8 @@ pub struct Worker {
     pub lanes: Lanes,
     /// The inbox mark.
     pub inbox: InboxMark,
+    /// Whether it has looked at the whole queue for owners since its start.
+    pub has_polled: bool,
     /// Dead generations still to be rescued from.
     pub dead: Vec<i64>,
     /// Earliest deadline known.
@@ -101,6 +103,7 @@ impl Worker {
             generation,
             lanes: Lanes::new(guc::lane_max_in_flight()),
             inbox: InboxMark::default(),
+            has_polled: false,
             dead: Vec::new(),
             deadline: None,
             inbox_has_more: true,

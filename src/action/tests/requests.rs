@@ -1,10 +1,11 @@
 //! What goes onto the wire, and what may not.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::sink::{Sink, header, ok};
 use super::{engine, failed, get, reply, request};
-use crate::action::{Request, TransportError};
+use crate::action::{Request, TransportError, failure};
 
 /// The text of one request as a receiver saw it.
 fn seen(make: impl FnOnce(String) -> Request) -> String {
@@ -125,6 +126,13 @@ fn strange_urls_are_refused_and_not_quoted() {
         assert_eq!(failure.kind, TransportError::Request, "{url}: {failure}");
         assert!(!failure.message.contains("secret"), "{failure}");
     }
+}
+
+#[test]
+fn running_out_of_descriptors_is_a_fault_of_this_machine() {
+    let error = std::io::Error::from_raw_os_error(libc::EMFILE);
+    let failure = failure::from_ureq(error.into(), Duration::from_secs(1));
+    assert_eq!(failure.kind, TransportError::Local);
 }
 
 #[test]
