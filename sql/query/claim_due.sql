@@ -18,13 +18,12 @@ with picked as (
     set status = 'RUNNING', version = r.version + 1, update_time = $4, next_retry_time = null,
         first_try_time = coalesce(r.first_try_time, $4)
     from q where r.instance_id = q.instance_id and r.status = 'PENDING'
-    returning r.*
+    returning r.*, q.attempt_no, q.lost_count, q.lane
 )
 select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.version, i.current_action_index,
        i.retry_count, i.first_try_time, i.update_time, i.deadline_time, i.context::text, i.biz_key,
-       q.attempt_no, q.lost_count, q.lane,
+       i.attempt_no, i.lost_count, i.lane,
        e.event_type, e.event_id, e.source, e.correlation_id, e.causation_id, e.attributes ->> 'traceparent', e.payload::text,
        false
 from i
-join q on q.instance_id = i.instance_id
 join rea.work_event e on e.event_uid = i.event_uid

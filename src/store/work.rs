@@ -238,15 +238,19 @@ pub type Answer = (u32, Option<String>);
 
 /// Evaluates many paths in one statement; the answers stand in the order of questions and paths.
 pub fn evaluate(questions: &[Question<'_>]) -> Result<Vec<Vec<Answer>>, StoreError> {
-    let numbers: Vec<i32> = (0..questions.len() as i32).collect();
+    let (mut first, mut last, mut end) = (Vec::new(), Vec::new(), 0);
+    for question in questions {
+        first.push(end + 1);
+        end += question.paths.len() as i32;
+        last.push(end);
+    }
     let events: Vec<pgrx::Uuid> = questions.iter().map(|question| super::pg_uuid(question.event)).collect();
-    let extras: Vec<String> = questions.iter().map(|question| question.extra.clone()).collect();
-    let paths = || questions.iter().zip(&numbers).flat_map(|(q, no)| q.paths.iter().map(move |path| (*no, path)));
-    let path_numbers: Vec<i32> = paths().map(|(no, _)| no).collect();
-    let texts: Vec<String> = paths().map(|(_, path)| path.0.to_string()).collect();
-    let many: Vec<bool> = paths().map(|(_, path)| path.1).collect();
+    let extras: Vec<&str> = questions.iter().map(|question| question.extra.as_str()).collect();
+    let paths = || questions.iter().flat_map(|question| question.paths.iter());
+    let texts: Vec<&str> = paths().map(|path| path.0).collect();
+    let many: Vec<bool> = paths().map(|path| path.1).collect();
     let arguments: [Argument<'_>; 6] =
-        [numbers.into(), events.into(), extras.into(), path_numbers.into(), texts.into(), many.into()];
+        [events.into(), extras.into(), first.into(), last.into(), texts.into(), many.into()];
     let rows = statements::EVALUATE.run(&arguments)?;
     let mut answers = rows.iter().map(|row| Ok((row.get::<i32>(1)? as u32, row.maybe::<String>(2)?)));
     questions

@@ -40,7 +40,10 @@ pub fn own_settings() {
         (c"TimeZone", c"UTC"),
         (c"DateStyle", c"ISO"),
         (c"plan_cache_mode", c"force_generic_plan"),
-        (c"enable_seqscan", c"on"),
+        // Plans are kept for the life of the process and made when the tables may be empty: always by index.
+        (c"enable_seqscan", c"off"),
+        (c"enable_hashjoin", c"off"),
+        (c"enable_mergejoin", c"off"),
         (c"jit", c"off"),
         (c"log_statement", c"none"),
         (c"log_min_duration_statement", c"-1"),
