@@ -76,8 +76,11 @@ sql -f "$ROOT/demo/4_story.sql"
 
 cat <<END
 
-The server keeps running. Look around:
+The server keeps running. Look around, or place an order of your own:
   $bin/psql -h 127.0.0.1 -p $port -U postgres shop
+    select rea.fire_event('order.created', 'SO-1004', '{"sku": "tray", "qty": 1, "amount": 12}');
+    select * from rea.query_instance('SO-1004');
+    select * from rea.timeline('SO-1004');
 Stop it with:
   make demo-stop
 END

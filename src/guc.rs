@@ -29,23 +29,139 @@ static CA_FILE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new
 
 /// Defines every setting and reserves the prefix, so that a misspelt one is an error.
 pub fn init() {
-    boolean(c"rea.enabled", &ENABLED, c"Lets workers route events and run actions; when off, events are stored and wait.");
-    number(c"rea.workers", &WORKERS, 1, 16, GucFlags::default(), c"Starts this many workers in each database that holds the extension.");
-    number(c"rea.http_threads", &HTTP_THREADS, 1, 4096, GucFlags::default(), c"Lets each worker perform up to this many HTTP requests at once.");
-    number(c"rea.claim_batch", &CLAIM_BATCH, 1, 10_000, GucFlags::default(), c"Takes at most this many events or due instances in one transaction.");
-    number(c"rea.lane_max_in_flight", &LANE_MAX_IN_FLIGHT, 1, 4096, GucFlags::default(), c"Sends at most this many requests at once to one downstream.");
-    number(c"rea.heartbeat_timeout", &HEARTBEAT_TIMEOUT, 1_000, 3_600_000, GucFlags::UNIT_MS, c"Takes back the instances of a worker that has not moved for this long.");
-    number(c"rea.poll_interval", &POLL_INTERVAL, 100, 60_000, GucFlags::UNIT_MS, c"Looks for work at least this often, for the rare commits that cannot wake a worker.");
-    number(c"rea.alert_interval", &ALERT_INTERVAL, 1, 86_400, GucFlags::UNIT_S, c"Announces new dead letters and unrouted events this often.");
-    number(c"rea.action_timeout", &ACTION_TIMEOUT, 10, 86_400_000, GucFlags::UNIT_MS, c"Ends every attempt after this time, even if its definition allows more.");
-    number(c"rea.max_retry_after", &MAX_RETRY_AFTER, 0, 604_800, GucFlags::UNIT_S, c"Follows a Retry-After header up to this delay.");
-    number(c"rea.max_payload_bytes", &MAX_PAYLOAD_BYTES, 1_024, 1 << 29, GucFlags::UNIT_BYTE, c"Refuses events with a larger payload.");
-    number(c"rea.max_context_bytes", &MAX_CONTEXT_BYTES, 1_024, 1 << 28, GucFlags::UNIT_BYTE, c"Fails an instance whose collected outputs become larger.");
-    number(c"rea.max_response_bytes", &MAX_RESPONSE_BYTES, 1_024, 1 << 28, GucFlags::UNIT_BYTE, c"Cuts off a response body, after decompression, at this size.");
-    number(c"rea.max_output_bytes", &MAX_OUTPUT_BYTES, 64, 1 << 28, GucFlags::UNIT_BYTE, c"Fails an action whose output is larger.");
-    number(c"rea.summary_chars", &SUMMARY_CHARS, 0, 10_000, GucFlags::default(), c"Keeps this many characters of requests, responses and errors in the logs.");
-    number(c"rea.max_wait", &MAX_WAIT, 0, 3_600_000, GucFlags::UNIT_MS, c"Lets wait_operation wait no longer than this.");
-    number(c"rea.max_waiters", &MAX_WAITERS, 0, 256, GucFlags::default(), c"Lets at most this many sessions wait in wait_operation; more are answered at once.");
+    boolean(
+        c"rea.enabled",
+        &ENABLED,
+        c"Lets workers route events and run actions; when off, events are stored and wait.",
+    );
+    number(
+        c"rea.workers",
+        &WORKERS,
+        1,
+        16,
+        GucFlags::default(),
+        c"Starts this many workers in each database that holds the extension.",
+    );
+    number(
+        c"rea.http_threads",
+        &HTTP_THREADS,
+        1,
+        4096,
+        GucFlags::default(),
+        c"Lets each worker perform up to this many HTTP requests at once.",
+    );
+    number(
+        c"rea.claim_batch",
+        &CLAIM_BATCH,
+        1,
+        10_000,
+        GucFlags::default(),
+        c"Takes at most this many events or due instances in one transaction.",
+    );
+    number(
+        c"rea.lane_max_in_flight",
+        &LANE_MAX_IN_FLIGHT,
+        1,
+        4096,
+        GucFlags::default(),
+        c"Sends at most this many requests at once to one downstream.",
+    );
+    number(
+        c"rea.heartbeat_timeout",
+        &HEARTBEAT_TIMEOUT,
+        1_000,
+        3_600_000,
+        GucFlags::UNIT_MS,
+        c"Takes back the instances of a worker that has not moved for this long.",
+    );
+    number(
+        c"rea.poll_interval",
+        &POLL_INTERVAL,
+        100,
+        60_000,
+        GucFlags::UNIT_MS,
+        c"Looks for work at least this often, for the rare commits that cannot wake a worker.",
+    );
+    number(
+        c"rea.alert_interval",
+        &ALERT_INTERVAL,
+        1,
+        86_400,
+        GucFlags::UNIT_S,
+        c"Announces new dead letters and unrouted events this often.",
+    );
+    number(
+        c"rea.action_timeout",
+        &ACTION_TIMEOUT,
+        10,
+        86_400_000,
+        GucFlags::UNIT_MS,
+        c"Ends every attempt after this time, even if its definition allows more.",
+    );
+    number(
+        c"rea.max_retry_after",
+        &MAX_RETRY_AFTER,
+        0,
+        604_800,
+        GucFlags::UNIT_S,
+        c"Follows a Retry-After header up to this delay.",
+    );
+    number(
+        c"rea.max_payload_bytes",
+        &MAX_PAYLOAD_BYTES,
+        1_024,
+        1 << 29,
+        GucFlags::UNIT_BYTE,
+        c"Refuses events with a larger payload.",
+    );
+    number(
+        c"rea.max_context_bytes",
+        &MAX_CONTEXT_BYTES,
+        1_024,
+        1 << 28,
+        GucFlags::UNIT_BYTE,
+        c"Fails an instance whose collected outputs become larger.",
+    );
+    number(
+        c"rea.max_response_bytes",
+        &MAX_RESPONSE_BYTES,
+        1_024,
+        1 << 28,
+        GucFlags::UNIT_BYTE,
+        c"Cuts off a response body, after decompression, at this size.",
+    );
+    number(
+        c"rea.max_output_bytes",
+        &MAX_OUTPUT_BYTES,
+        64,
+        1 << 28,
+        GucFlags::UNIT_BYTE,
+        c"Fails an action whose output is larger.",
+    );
+    number(
+        c"rea.summary_chars",
+        &SUMMARY_CHARS,
+        0,
+        10_000,
+        GucFlags::default(),
+        c"Keeps this many characters of requests, responses and errors in the logs.",
+    );
+    number(
+        c"rea.max_wait",
+        &MAX_WAIT,
+        0,
+        3_600_000,
+        GucFlags::UNIT_MS,
+        c"Lets wait_operation wait no longer than this.",
+    );
+    number(
+        c"rea.max_waiters",
+        &MAX_WAITERS,
+        0,
+        256,
+        GucFlags::default(),
+        c"Lets at most this many sessions wait in wait_operation; more are answered at once.",
+    );
     text(c"rea.ca_file", &CA_FILE, c"Trusts the certificate authorities in this PEM file, besides the public ones.");
     unsafe { pgrx::pg_sys::MarkGUCPrefixReserved(c"rea".as_ptr()) };
 }
@@ -54,7 +170,14 @@ fn boolean(name: &'static CStr, setting: &'static GucSetting<bool>, effect: &'st
     GucRegistry::define_bool_guc(name, effect, c"", setting, GucContext::Sighup, GucFlags::default());
 }
 
-fn number(name: &'static CStr, setting: &'static GucSetting<i32>, min: i32, max: i32, unit: GucFlags, effect: &'static CStr) {
+fn number(
+    name: &'static CStr,
+    setting: &'static GucSetting<i32>,
+    min: i32,
+    max: i32,
+    unit: GucFlags,
+    effect: &'static CStr,
+) {
     GucRegistry::define_int_guc(name, effect, c"", setting, min, max, GucContext::Sighup, unit);
 }
 

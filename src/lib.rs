@@ -12,13 +12,13 @@
 
 use pgrx::prelude::*;
 
+pub mod action;
 pub mod api;
+pub mod error;
 pub mod flow;
+pub mod guc;
 pub mod store;
 pub mod worker;
-pub mod action;
-pub mod guc;
-pub mod error;
 
 #[cfg(any(test, feature = "pg_test"))]
 mod tests;
@@ -31,7 +31,8 @@ pgrx::extension_sql_file!("../sql/schema/20_definition.sql", name = "definition"
 pgrx::extension_sql_file!("../sql/schema/30_instance.sql", name = "instance", requires = ["definition"]);
 pgrx::extension_sql_file!("../sql/schema/40_log.sql", name = "log", requires = ["instance"]);
 pgrx::extension_sql_file!("../sql/schema/50_worker.sql", name = "worker", requires = ["log"]);
-pgrx::extension_sql_file!("../sql/schema/60_application.sql", name = "application", requires = ["worker"]);
+pgrx::extension_sql_file!("../sql/schema/55_change.sql", name = "change", requires = ["worker"]);
+pgrx::extension_sql_file!("../sql/schema/60_application.sql", name = "application", requires = ["change"]);
 pgrx::extension_sql_file!("../sql/schema/61_administration.sql", name = "administration", requires = ["application"]);
 pgrx::extension_sql_file!("../sql/schema/70_view.sql", name = "view", requires = ["administration"]);
 pgrx::extension_sql_file!("../sql/schema/80_grant.sql", name = "grant", requires = ["view"]);

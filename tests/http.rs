@@ -127,7 +127,7 @@ fn broken_answers_are_failed_attempts_with_a_reason() {
         ("chunk", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n"), "truncated"),
         ("text", raw("220 mail.example ESMTP\r\n"), "malformed"),
         ("hang", Answer::Hang, "timeout"),
-        ("drip", Answer::Drip(vec![b'x'; 1_000], Duration::from_millis(200)), "timeout"),
+        ("headdrip", Answer::Drip(drip_head(), Duration::from_millis(200)), "timeout"),
         ("bodydrip", Answer::Drip(drip_body(), Duration::from_millis(50)), "timeout"),
     ];
     for (name, answer, _) in &cases {
@@ -145,6 +145,11 @@ fn broken_answers_are_failed_attempts_with_a_reason() {
     let sql = "select coalesce(max(cost_ms), 0)::int8 from rea.work_action_log";
     let longest = rea_tests::workflow::count(&mut scene.client, sql);
     assert!(longest < 4_000, "an attempt of 1.5 s took {longest} ms");
+}
+
+/// A head that takes for ever.
+fn drip_head() -> Vec<u8> {
+    format!("HTTP/1.1 200 OK\r\nX-Slow: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(1_000)).into_bytes()
 }
 
 /// A complete head, then a body that takes for ever.

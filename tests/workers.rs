@@ -14,9 +14,12 @@ fn share_work(workers: usize) {
     let config = Config::new()
         .without_fsync()
         .set("rea.workers", &workers.to_string())
-        .set("rea.lane_max_in_flight", &BOUND.to_string());
+        .set("rea.lane_max_in_flight", &BOUND.to_string())
+        .set("rea.poll_interval", "100ms");
     let mut scene = Scene::with(&config);
     wait_until(PATIENCE, "all workers are running", || scene.workers().len() == workers);
+    // Workers that have just met may both serve a lane for a moment.
+    warm_up(&mut scene);
     let sinks: Vec<Sink> = (0..6).map(|_| Sink::start()).collect();
     for (number, sink) in sinks.iter().enumerate() {
         sink.always("/", Answer::status(200).after(Duration::from_millis(2)));
@@ -26,7 +29,7 @@ fn share_work(workers: usize) {
     let sql = "select count(rea.fire_event('kind' || g % 6 || '.fired', 'SO-' || g, '{}'))
                from generate_series(1, $1::int4) g";
     scene.client.execute(sql, &[&(INSTANCES as i32)]).expect("fired");
-    scene.finish_all(INSTANCES, 3 * PATIENCE);
+    scene.finish_all(30 + INSTANCES, 3 * PATIENCE);
 
     let requests: Vec<_> = sinks.iter().flat_map(Sink::requests).collect();
     let keys: BTreeSet<&str> = requests.iter().map(rea_tests::Request::key).collect();
@@ -38,6 +41,15 @@ fn share_work(workers: usize) {
     assert_eq!(count(&mut scene.client, "select count(*) from rea.work_action_log where attempt_no > 1"), 0);
     let log = scene.cluster.log();
     assert!(!log.contains("deadlock") && !log.contains("ERROR:"), "{log}");
+}
+
+/// Some rounds of work, one after the other, on a lane that nobody measures.
+fn warm_up(scene: &mut Scene) {
+    scene.define("warm.fired", vec![http("only", &scene.sink.url("/"))]);
+    for round in 1..=30 {
+        scene.fire("warm.fired", &format!("W-{round}"));
+        scene.finish_all(round, PATIENCE);
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 -- Runs of workflows: the lasting row, and the queue row that exists while the run is alive.
 -- Columns that change stand at the end of work_instance, so that an update writes little WAL.
+-- fillfactor 50: the rows of a page are often updated by one transaction, and each needs room for its next version there
+-- to stay heap-only (measured: 58 % heap-only at 70, all at 50).
 
 create table rea.work_instance (
     instance_id          uuid        primary key,
@@ -28,7 +30,7 @@ create table rea.work_instance (
     result               jsonb,
     error_code           text,
     error                text
-) with (fillfactor = 70);
+) with (fillfactor = 50);
 create index work_instance_biz_key on rea.work_instance (biz_key);
 create index work_instance_event on rea.work_instance (event_uid);
 create index work_instance_workflow_time on rea.work_instance (workflow_name, create_time);

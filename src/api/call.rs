@@ -34,7 +34,6 @@ impl Call {
         }
     }
 
-
     /// The argument as a statement's parameter of that type, untouched.
     pub fn parameter(&self, index: usize, oid: pg_sys::Oid) -> Argument<'_> {
         parameter(self.datum(index), oid)

@@ -47,13 +47,21 @@ pub fn path_problems(call: &Call, paths: Vec<PathUse>) -> Result<Vec<Problem>, A
         for path in paths {
             match subtransaction(|| is_predicate(&path.path)) {
                 Err(StoreError::Postgres { message, .. }) => problems.push(
-                    Problem::error(path.pointer, "invalid_path", format!("invalid SQL/JSON path \"{}\": {message}", path.path))
-                        .hint("Try the path in psql with jsonb_path_query."),
+                    Problem::error(
+                        path.pointer,
+                        "invalid_path",
+                        format!("invalid SQL/JSON path \"{}\": {message}", path.path),
+                    )
+                    .hint("Try the path in psql with jsonb_path_query."),
                 ),
                 Err(other) => return Err(other),
                 Ok(false) if path.predicate => problems.push(
-                    Problem::error(path.pointer, "not_a_predicate", format!("path \"{}\" is not a predicate", path.path))
-                        .hint("Compare something, for example $.payload.amount > 100."),
+                    Problem::error(
+                        path.pointer,
+                        "not_a_predicate",
+                        format!("path \"{}\" is not a predicate", path.path),
+                    )
+                    .hint("Compare something, for example $.payload.amount > 100."),
                 ),
                 Ok(_) => {}
             }
@@ -77,7 +85,9 @@ pub fn refused(problems: &[Problem]) -> ApiError {
     };
     let first = errors.first();
     ApiError::BadDefinition {
-        message: first.map_or_else(String::new, |problem| format!("invalid definition at {}: {}", place(problem), problem.message)),
+        message: first.map_or_else(String::new, |problem| {
+            format!("invalid definition at {}: {}", place(problem), problem.message)
+        }),
         detail: errors.iter().map(line).collect::<Vec<_>>().join("\n"),
         hint: first.and_then(|problem| problem.hint.clone()),
     }
@@ -105,7 +115,12 @@ fn store(call: &Call, workflow: &Workflow, expected: Option<i32>) -> Result<Resu
     let version = if same { current } else { current + 1 };
     if !same {
         let definition = call.parameter(0, pg_sys::JSONBOID);
-        statements::INSERT_WORKFLOW_VERSION.run(&[workflow.name.as_str().into(), version.into(), definition, call.caller.role.into()])?;
+        statements::INSERT_WORKFLOW_VERSION.run(&[
+            workflow.name.as_str().into(),
+            version.into(),
+            definition,
+            call.caller.role.into(),
+        ])?;
     } else if !enabled {
         statements::SET_WORKFLOW_ENABLED.run(&[workflow.name.as_str().into(), true.into()])?;
     }

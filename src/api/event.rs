@@ -32,8 +32,12 @@ thread_local! {
 }
 
 /// Limits in bytes (design: they keep every key within a B-tree page).
-const LIMITS: [(usize, &str, usize); 4] =
-    [(EVENT_TYPE, "event_type", 255), (BIZ_KEY, "biz_key", 1_024), (EVENT_ID, "event_id", 512), (SOURCE, "source", 255)];
+const LIMITS: [(usize, &str, usize); 4] = [
+    (EVENT_TYPE, "event_type", 255),
+    (BIZ_KEY, "biz_key", 1_024),
+    (EVENT_ID, "event_id", 512),
+    (SOURCE, "source", 255),
+];
 
 fn fire_event(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
     check(call)?;
@@ -61,7 +65,13 @@ fn fire_event(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
 }
 
 fn check(call: &Call) -> Result<(), ApiError> {
-    for (index, name) in [(EVENT_TYPE, "event_type"), (BIZ_KEY, "biz_key"), (PAYLOAD, "payload"), (SOURCE, "source"), (ATTRIBUTES, "attributes")] {
+    for (index, name) in [
+        (EVENT_TYPE, "event_type"),
+        (BIZ_KEY, "biz_key"),
+        (PAYLOAD, "payload"),
+        (SOURCE, "source"),
+        (ATTRIBUTES, "attributes"),
+    ] {
         if call.datum(index).is_none() {
             return Err(ApiError::NullArgument(name));
         }
@@ -76,7 +86,11 @@ fn check(call: &Call) -> Result<(), ApiError> {
     }
     for (index, field) in [(EVENT_TYPE, "event_type"), (EVENT_ID, "event_id")] {
         if size(call, index) == Some(0) {
-            return Err(ApiError::BadArgument { field, problem: "must not be empty".into(), hint: "Say what happened, for example order.created." });
+            return Err(ApiError::BadArgument {
+                field,
+                problem: "must not be empty".into(),
+                hint: "Say what happened, for example order.created.",
+            });
         }
     }
     if size(call, SOURCE) != Some(0) && call.datum(EVENT_ID).is_none() {
@@ -87,7 +101,11 @@ fn check(call: &Call) -> Result<(), ApiError> {
         });
     }
     if !is_json_object(call) {
-        return Err(ApiError::BadArgument { field: "attributes", problem: "must be a JSON object".into(), hint: "Pass key-value pairs, for example {\"channel\": \"web\"}." });
+        return Err(ApiError::BadArgument {
+            field: "attributes",
+            problem: "must be a JSON object".into(),
+            hint: "Pass key-value pairs, for example {\"channel\": \"web\"}.",
+        });
     }
     check_time(call)
 }

@@ -63,7 +63,12 @@ fn return_rows<const N: usize>(call: &Call, rows: impl Iterator<Item = [Option<p
         for row in rows {
             let mut values = row.map(|datum| datum.unwrap_or(pg_sys::Datum::from(0)));
             let mut nulls = row.map(|datum| datum.is_none());
-            pg_sys::tuplestore_putvalues((*result).setResult, (*result).setDesc, values.as_mut_ptr(), nulls.as_mut_ptr());
+            pg_sys::tuplestore_putvalues(
+                (*result).setResult,
+                (*result).setDesc,
+                values.as_mut_ptr(),
+                nulls.as_mut_ptr(),
+            );
         }
     }
 }

@@ -50,7 +50,11 @@ fn one(call: &Call, statement: &'static Statement, types: &[pg_sys::Oid]) -> Res
 }
 
 /// Returns all rows as the function's result set.
-pub fn rows(call: &Call, statement: &'static Statement, types: &[pg_sys::Oid]) -> Result<Option<pg_sys::Datum>, ApiError> {
+pub fn rows(
+    call: &Call,
+    statement: &'static Statement,
+    types: &[pg_sys::Oid],
+) -> Result<Option<pg_sys::Datum>, ApiError> {
     let fcinfo = call.fcinfo();
     // SAFETY: raises an SQL error itself when the caller cannot take a set.
     unsafe { pg_sys::InitMaterializedSRF(fcinfo, 0) };

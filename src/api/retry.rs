@@ -106,7 +106,9 @@ fn new_deadline(point: &ResumePoint, now: DateTime<Utc>) -> Result<Option<DateTi
         return Ok(deadline.checked_add_signed(now - paused));
     }
     let timeout = definition(point)?.and_then(|workflow| workflow.timeout);
-    Ok(timeout.and_then(|timeout| chrono::TimeDelta::from_std(timeout).ok()).and_then(|timeout| now.checked_add_signed(timeout)))
+    Ok(timeout
+        .and_then(|timeout| chrono::TimeDelta::from_std(timeout).ok())
+        .and_then(|timeout| now.checked_add_signed(timeout)))
 }
 
 fn lane_of(point: &ResumePoint) -> Result<String, StoreError> {

@@ -2,8 +2,8 @@
 
 use super::call::{Call, returned};
 use crate::error::ApiError;
-use crate::worker::board::{Seat, board, monotonic_ms};
 use crate::guc;
+use crate::worker::board::{Seat, board, monotonic_ms};
 use pgrx::{IntoDatum, JsonB, pg_sys};
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,8 @@ fn worker_seats(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
     // SAFETY: a plain global of this process.
     let database = unsafe { pg_sys::MyDatabaseId };
     let seats = board().into_iter().flat_map(|board| &board.seats).filter(|seat| {
-        seat.database.load(Ordering::Acquire) == database.to_u32() && seat.state.load(Ordering::Acquire) == Seat::RUNNING
+        seat.database.load(Ordering::Acquire) == database.to_u32()
+            && seat.state.load(Ordering::Acquire) == Seat::RUNNING
     });
     let rows = seats.map(|seat| {
         [

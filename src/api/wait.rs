@@ -61,7 +61,8 @@ struct Found {
 
 fn find(call: &Call) -> Result<Option<Found>, ApiError> {
     let found = call.caller.as_owner(|| {
-        let rows = statements::FIND_EVENT.run(&[call.parameter(0, pg_sys::TEXTOID), call.parameter(1, pg_sys::TEXTOID)])?;
+        let rows =
+            statements::FIND_EVENT.run(&[call.parameter(0, pg_sys::TEXTOID), call.parameter(1, pg_sys::TEXTOID)])?;
         rows.first()
             .map(|row| {
                 let writer: pg_sys::TransactionId = row.get(2)?;
@@ -113,9 +114,9 @@ impl Place {
         let waiters = &board.waiters[..guc::max_waiters().min(board.waiters.len())];
         // SAFETY: a plain global of this process.
         let pid = unsafe { pg_sys::MyProcPid };
-        let waiter = waiters.iter().find(|waiter| {
-            waiter.process.pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire).is_ok()
-        })?;
+        let waiter = waiters
+            .iter()
+            .find(|waiter| waiter.process.pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire).is_ok())?;
         waiter.event.store(low_half(event), Ordering::Release);
         waiter.process.enter();
         Some(Place(waiter))

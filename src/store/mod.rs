@@ -3,14 +3,15 @@
 //! Statements are prepared once per process and kept. Worker code runs inside [`transaction`], API code inside
 //! [`as_owner`], and never the other way round. Nothing here decides anything: see [`crate::flow`].
 
+mod composite;
+pub mod owner;
+pub mod record;
 mod spi;
 mod statement;
 mod transaction;
-pub mod record;
 pub mod upkeep;
 mod value;
 pub mod work;
-pub mod owner;
 
 pub use spi::{Argument, Row, Rows, connected};
 pub use statement::{ALL, Statement, statements};

@@ -53,10 +53,7 @@ impl Caller {
 
     /// Runs the body as the owner but keeps the caller's search_path: only for statements that name no operator and
     /// no function, and qualify every table, so that a path cannot lead them astray. Saves 2 µs in fire_event.
-    pub fn as_owner_with_callers_path<R>(
-        self,
-        body: impl FnOnce() -> Result<R, StoreError>,
-    ) -> Result<R, StoreError> {
+    pub fn as_owner_with_callers_path<R>(self, body: impl FnOnce() -> Result<R, StoreError>) -> Result<R, StoreError> {
         let (mut user, mut context) = (pg_sys::InvalidOid, 0);
         // SAFETY: see as_owner.
         unsafe {

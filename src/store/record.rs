@@ -3,11 +3,10 @@
 //! Order of locks: queue rows, then instances; the logs are only appended to. Every write repeats its guard, and rows
 //! whose instance is no longer this worker's are dropped before the logs are written.
 
-use super::{Argument, StoreError, pg_time, pg_uuid, statements, uuid};
+use super::composite::{Value, array};
+use super::{StoreError, pg_time, pg_uuid, statements, uuid};
 use crate::flow::instance::Status;
 use chrono::{DateTime, Utc};
-use pgrx::IntoDatum;
-use pgrx::datum::TimestampWithTimeZone;
 use std::collections::HashSet;
 use std::rc::Rc;
 use uuid::Uuid;
@@ -163,95 +162,90 @@ pub fn write(records: &[Record], generation: i64, now: Time) -> Result<HashSet<U
     Ok(lost)
 }
 
-fn column<'a, R, T: IntoDatum + 'a>(rows: &[R], value: impl Fn(&R) -> T) -> Argument<'a>
-where
-    Vec<T>: IntoDatum,
-{
-    rows.iter().map(value).collect::<Vec<T>>().into()
+fn code(error: &Option<(Option<String>, String, String)>) -> Option<&str> {
+    error.as_ref().map(|(_, code, _)| code.as_str())
 }
 
-fn time(time: Option<Time>) -> Option<TimestampWithTimeZone> {
-    time.map(pg_time)
+fn message(error: &Option<(Option<String>, String, String)>) -> Option<&str> {
+    error.as_ref().map(|(_, _, message)| message.as_str())
 }
 
 fn write_queue(records: &[Record], generation: i64) -> Result<(), StoreError> {
-    let ended: Vec<&Record> =
-        records.iter().filter(|r| r.queue_before.is_some() && r.queue_after.is_none()).collect();
+    let id = |record: &Record| record.instance.instance_id;
+    let mut ended: Vec<Uuid> =
+        records.iter().filter(|r| r.queue_before.is_some() && r.queue_after.is_none()).map(id).collect();
     if !ended.is_empty() {
-        let mut ids: Vec<Uuid> = ended.iter().map(|record| record.instance.instance_id).collect();
-        ids.sort_unstable();
-        statements::QUEUE_DELETE.run(&[column(&ids, |id| pg_uuid(*id)), generation.into()])?;
+        ended.sort_unstable();
+        let ids: Vec<pgrx::Uuid> = ended.into_iter().map(pg_uuid).collect();
+        statements::QUEUE_DELETE.run(&[ids.into(), generation.into()])?;
     }
-    let mut changed: Vec<(Uuid, &QueueRow)> = records
+    let after = |record: &'_ Record| -> Option<(Uuid, QueueRow)> { Some((id(record), record.queue_after.clone()?)) };
+    let mut changed: Vec<(Uuid, QueueRow)> = records
         .iter()
         .filter(|record| record.queue_before.is_some() && record.queue_before != record.queue_after)
-        .filter_map(|record| Some((record.instance.instance_id, record.queue_after.as_ref()?)))
+        .filter_map(after)
         .collect();
     if !changed.is_empty() {
         changed.sort_unstable_by_key(|(id, _)| *id);
-        statements::QUEUE_UPDATE.run(&[
-            column(&changed, |(id, _)| pg_uuid(*id)),
-            column(&changed, |(_, q)| pg_time(q.due)),
-            column(&changed, |(_, q)| time(q.deadline)),
-            column(&changed, |(_, q)| q.kept.then_some(generation)),
-            column(&changed, |(_, q)| q.attempt_no),
-            column(&changed, |(_, q)| q.lost_count),
-            column(&changed, |(_, q)| q.lane.to_string()),
-            generation.into(),
-        ])?;
+        let rows = queue_rows(&changed, generation)?;
+        statements::QUEUE_UPDATE.run(&[rows, generation.into()])?;
     }
-    let new: Vec<(Uuid, &QueueRow)> = records
-        .iter()
-        .filter(|record| record.queue_before.is_none())
-        .filter_map(|record| Some((record.instance.instance_id, record.queue_after.as_ref()?)))
-        .collect();
+    let new: Vec<(Uuid, QueueRow)> =
+        records.iter().filter(|record| record.queue_before.is_none()).filter_map(after).collect();
     if !new.is_empty() {
-        statements::QUEUE_INSERT.run(&[
-            column(&new, |(id, _)| pg_uuid(*id)),
-            column(&new, |(_, q)| pg_time(q.due)),
-            column(&new, |(_, q)| time(q.deadline)),
-            column(&new, |(_, q)| q.kept.then_some(generation)),
-            column(&new, |(_, q)| q.attempt_no),
-            column(&new, |(_, q)| q.lane.to_string()),
-        ])?;
+        statements::QUEUE_INSERT.run(&[queue_rows(&new, generation)?])?;
     }
     Ok(())
 }
 
+fn queue_rows(rows: &[(Uuid, QueueRow)], generation: i64) -> Result<super::Argument<'static>, StoreError> {
+    array(c"queue_change", rows, |(id, queue)| {
+        [
+            Value::Id(id),
+            Value::Time(Some(queue.due)),
+            Value::Time(queue.deadline),
+            Value::Big(queue.kept.then_some(generation)),
+            Value::Int(queue.attempt_no),
+            Value::Int(queue.lost_count),
+            Value::Text(&queue.lane),
+        ]
+    })
+}
+
 fn insert_instances(records: &[Record], now: Time) -> Result<(), StoreError> {
-    let new: Vec<(&InstanceRow, &Birth)> = records
-        .iter()
-        .filter_map(|record| Some((&record.instance, record.instance.birth.as_ref()?)))
-        .collect();
+    let new: Vec<(&InstanceRow, &Birth)> =
+        records.iter().filter_map(|record| Some((&record.instance, record.instance.birth.as_ref()?))).collect();
     if new.is_empty() {
         return Ok(());
     }
-    statements::INSTANCE_INSERT.run(&[
-        column(&new, |(i, _)| pg_uuid(i.instance_id)),
-        column(&new, |(_, b)| pg_uuid(b.event_uid)),
-        column(&new, |(_, b)| b.workflow_version),
-        column(&new, |(_, b)| b.route_version),
-        column(&new, |(i, _)| i.workflow_name.to_string()),
-        column(&new, |(_, b)| b.route_name.clone()),
-        column(&new, |(i, _)| i.biz_key.clone()),
-        column(&new, |(_, b)| b.event_id.clone()),
-        column(&new, |(_, b)| b.source.clone()),
-        column(&new, |(_, b)| b.fired_by.clone()),
-        column(&new, |(i, _)| time(i.deadline)),
-        column(&new, |(i, _)| i.status.as_str()),
-        column(&new, |(i, _)| i.action_index),
-        column(&new, |(i, _)| i.version),
-        column(&new, |(i, _)| time(i.first_try)),
-        column(&new, |(i, _)| time(i.next_retry)),
-        column(&new, |(i, _)| time(i.paused)),
-        column(&new, |(i, _)| time(i.end)),
-        column(&new, |(i, _)| i.context.clone()),
-        column(&new, |(i, _)| i.result.clone()),
-        column(&new, |(i, _)| i.error.as_ref().map(|(_, code, _)| code.clone())),
-        column(&new, |(i, _)| i.error.as_ref().map(|(_, _, message)| message.clone())),
-        pg_time(now).into(),
-        column(&new, |(i, _)| i.retry_count),
-    ])?;
+    let rows = array(c"new_instance", &new, |(i, b)| {
+        [
+            Value::Id(&i.instance_id),
+            Value::Id(&b.event_uid),
+            Value::Int(b.workflow_version),
+            Value::Int(b.route_version),
+            Value::Text(&i.workflow_name),
+            Value::Text(&b.route_name),
+            Value::Text(&i.biz_key),
+            Value::Text(&b.event_id),
+            Value::Text(&b.source),
+            Value::Text(&b.fired_by),
+            Value::Time(i.deadline),
+            Value::Text(i.status.as_str()),
+            Value::Int(i.action_index),
+            Value::Int(i.retry_count),
+            Value::Int(i.version),
+            Value::Time(i.first_try),
+            Value::Time(i.next_retry),
+            Value::Time(i.paused),
+            Value::Time(i.end),
+            Value::Maybe(i.context.as_deref()),
+            Value::Maybe(i.result.as_deref()),
+            Value::Maybe(code(&i.error)),
+            Value::Maybe(message(&i.error)),
+        ]
+    })?;
+    statements::INSTANCE_INSERT.run(&[rows, pg_time(now).into()])?;
     Ok(())
 }
 
@@ -262,29 +256,31 @@ fn update_instances(records: &[Record], now: Time) -> Result<HashSet<Uuid>, Stor
         return Ok(HashSet::new());
     }
     old.sort_unstable_by_key(|instance| instance.instance_id);
-    let rows = statements::INSTANCE_UPDATE.run(&[
-        column(&old, |i| pg_uuid(i.instance_id)),
-        column(&old, |i| i.guard_version),
-        column(&old, |i| i.status.as_str()),
-        column(&old, |i| i.action_index),
-        column(&old, |i| i.retry_count),
-        column(&old, |i| i.version),
-        column(&old, |i| time(i.first_try)),
-        column(&old, |i| time(i.next_retry)),
-        column(&old, |i| time(i.paused)),
-        column(&old, |i| time(i.end)),
-        column(&old, |i| i.context.clone()),
-        column(&old, |i| i.result.clone()),
-        column(&old, |i| i.error.as_ref().map(|(_, code, _)| code.clone())),
-        column(&old, |i| i.error.as_ref().map(|(_, _, message)| message.clone())),
-        pg_time(now).into(),
-        column(&old, |i| time(i.deadline)),
-    ])?;
-    if rows.len() == old.len() {
+    let rows = array(c"instance_change", &old, |i| {
+        [
+            Value::Id(&i.instance_id),
+            Value::Int(i.guard_version),
+            Value::Time(i.deadline),
+            Value::Text(i.status.as_str()),
+            Value::Int(i.action_index),
+            Value::Int(i.retry_count),
+            Value::Int(i.version),
+            Value::Time(i.first_try),
+            Value::Time(i.next_retry),
+            Value::Time(i.paused),
+            Value::Time(i.end),
+            Value::Maybe(i.context.as_deref()),
+            Value::Maybe(i.result.as_deref()),
+            Value::Maybe(code(&i.error)),
+            Value::Maybe(message(&i.error)),
+        ]
+    })?;
+    let changed = statements::INSTANCE_UPDATE.run(&[rows, pg_time(now).into()])?;
+    if changed.len() == old.len() {
         return Ok(HashSet::new());
     }
     let mut lost: HashSet<Uuid> = old.iter().map(|instance| instance.instance_id).collect();
-    for row in rows.iter() {
+    for row in changed.iter() {
         lost.remove(&uuid(row.get(1)?));
     }
     Ok(lost)
@@ -294,22 +290,24 @@ fn insert_attempts(attempts: &[&AttemptRow], now: Time) -> Result<(), StoreError
     if attempts.is_empty() {
         return Ok(());
     }
-    statements::ACTION_LOG_INSERT.run(&[
-        column(attempts, |a| pg_uuid(a.instance_id)),
-        column(attempts, |a| a.log_id),
-        column(attempts, |a| a.attempt_no),
-        column(attempts, |a| a.cost_ms),
-        column(attempts, |a| pg_time(a.start)),
-        column(attempts, |a| pg_time(a.end)),
-        column(attempts, |a| time(a.next_retry)),
-        column(attempts, |a| a.action_name.clone()),
-        column(attempts, |a| a.status),
-        column(attempts, |a| a.request.clone()),
-        column(attempts, |a| a.response.clone()),
-        column(attempts, |a| a.error.as_ref().map(|(code, _)| code.clone())),
-        column(attempts, |a| a.error.as_ref().map(|(_, message)| message.clone())),
-        pg_time(now).into(),
-    ])?;
+    let rows = array(c"attempt", attempts, |a| {
+        [
+            Value::Id(&a.instance_id),
+            Value::Int(a.log_id),
+            Value::Int(a.attempt_no),
+            Value::Int(a.cost_ms),
+            Value::Time(Some(a.start)),
+            Value::Time(Some(a.end)),
+            Value::Time(a.next_retry),
+            Value::Text(&a.action_name),
+            Value::Text(a.status),
+            Value::Maybe(a.request.as_deref()),
+            Value::Maybe(a.response.as_deref()),
+            Value::Maybe(a.error.as_ref().map(|(code, _)| code.as_str())),
+            Value::Maybe(a.error.as_ref().map(|(_, message)| message.as_str())),
+        ]
+    })?;
+    statements::ACTION_LOG_INSERT.run(&[rows, pg_time(now).into()])?;
     Ok(())
 }
 
@@ -317,14 +315,17 @@ fn insert_changes(changes: &[&ChangeRow]) -> Result<(), StoreError> {
     if changes.is_empty() {
         return Ok(());
     }
-    statements::INSTANCE_LOG_INSERT.run(&[
-        column(changes, |c| pg_uuid(c.instance_id)),
-        column(changes, |c| c.log_id),
-        column(changes, |c| pg_time(c.time)),
-        column(changes, |c| c.old.map(Status::as_str)),
-        column(changes, |c| c.new.as_str()),
-        column(changes, |c| c.cause.clone()),
-    ])?;
+    let rows = array(c"status_change", changes, |c| {
+        [
+            Value::Id(&c.instance_id),
+            Value::Int(c.log_id),
+            Value::Time(Some(c.time)),
+            Value::Maybe(c.old.map(Status::as_str)),
+            Value::Text(c.new.as_str()),
+            Value::Text(&c.cause),
+        ]
+    })?;
+    statements::INSTANCE_LOG_INSERT.run(&[rows])?;
     Ok(())
 }
 
@@ -338,13 +339,13 @@ fn insert_dead_letters(instances: &[&InstanceRow], now: Time) -> Result<(), Stor
         return Ok(());
     }
     statements::DEAD_LETTER_INSERT.run(&[
-        column(&dead, |(i, _)| pg_uuid(i.instance_id)),
-        column(&dead, |(i, _)| i.workflow_name.to_string()),
-        column(&dead, |(i, _)| i.biz_key.clone()),
-        column(&dead, |(i, _)| i.status.as_str()),
-        column(&dead, |(_, (action, _, _))| action.clone()),
-        column(&dead, |(_, (_, code, _))| code.clone()),
-        column(&dead, |(_, (_, _, message))| message.clone()),
+        dead.iter().map(|(i, _)| pg_uuid(i.instance_id)).collect::<Vec<_>>().into(),
+        dead.iter().map(|(i, _)| i.workflow_name.to_string()).collect::<Vec<_>>().into(),
+        dead.iter().map(|(i, _)| i.biz_key.clone()).collect::<Vec<_>>().into(),
+        dead.iter().map(|(i, _)| i.status.as_str()).collect::<Vec<_>>().into(),
+        dead.iter().map(|(_, (action, _, _))| action.clone()).collect::<Vec<_>>().into(),
+        dead.iter().map(|(_, (_, code, _))| code.clone()).collect::<Vec<_>>().into(),
+        dead.iter().map(|(_, (_, _, message))| message.clone()).collect::<Vec<_>>().into(),
         pg_time(now).into(),
     ])?;
     Ok(())

@@ -156,4 +156,3 @@ impl Row<'_> {
         StoreError::Column { statement: self.rows.statement, column, problem }
     }
 }
-

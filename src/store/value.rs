@@ -29,7 +29,8 @@ pub fn utc(time: TimestampWithTimeZone) -> DateTime<Utc> {
 
 /// UTC as PostgreSQL's time; chrono's limit becomes `infinity`.
 pub fn pg_time(time: DateTime<Utc>) -> TimestampWithTimeZone {
-    let raw = if time == DateTime::<Utc>::MAX_UTC { i64::MAX } else { time.timestamp_micros().saturating_sub(EPOCH_MICROS) };
+    let raw =
+        if time == DateTime::<Utc>::MAX_UTC { i64::MAX } else { time.timestamp_micros().saturating_sub(EPOCH_MICROS) };
     TimestampWithTimeZone::try_from(raw).unwrap_or_else(|_| TimestampWithTimeZone::positive_infinity())
 }
 

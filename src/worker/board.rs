@@ -155,9 +155,10 @@ impl Board {
 
     /// Tells the launcher that this database deserves a look.
     pub fn tell_launcher(&self, database: pg_sys::Oid) {
-        let entered = self.news.iter().any(|place| {
-            place.compare_exchange(0, database.to_u32(), Ordering::AcqRel, Ordering::Acquire).is_ok()
-        });
+        let entered = self
+            .news
+            .iter()
+            .any(|place| place.compare_exchange(0, database.to_u32(), Ordering::AcqRel, Ordering::Acquire).is_ok());
         if !entered {
             self.news_overflow.store(true, Ordering::Release);
         }

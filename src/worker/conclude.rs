@@ -27,7 +27,10 @@ impl Turn<'_> {
     }
 
     /// The output of each completed attempt: `None` when there is none to extract.
-    fn outputs(&mut self, completed: &[(Held, Completion)]) -> Result<Vec<Option<Result<String, Failure>>>, StoreError> {
+    fn outputs(
+        &mut self,
+        completed: &[(Held, Completion)],
+    ) -> Result<Vec<Option<Result<String, Failure>>>, StoreError> {
         let mut questions = Vec::new();
         let mut asked = Vec::with_capacity(completed.len());
         for (held, completion) in completed {
@@ -54,27 +57,38 @@ impl Turn<'_> {
     fn output(&self, action: &Action, reply: &Reply, values: &[PathValue]) -> Result<String, Failure> {
         match reply.cut_reason {
             Some(CutReason::TooLarge) => {
-                return Err(Failure::permanent("response_too_large", "the response is larger than rea.max_response_bytes, so output cannot be taken from it"));
+                return Err(Failure::permanent(
+                    "response_too_large",
+                    "the response is larger than rea.max_response_bytes, so output cannot be taken from it",
+                ));
             }
             Some(CutReason::BadEncoding) => {
-                return Err(Failure::permanent("response_encoding", "the response could not be decoded, so output cannot be taken from it"));
+                return Err(Failure::permanent(
+                    "response_encoding",
+                    "the response could not be decoded, so output cannot be taken from it",
+                ));
             }
             None => {}
         }
         let Some(template) = &action.output else { return Ok("null".into()) };
         let output = template::render_json(template, values, &action.output_paths)?;
         if output.len() > self.settings.max_output_bytes {
-            let message = format!("the output has {} bytes, rea.max_output_bytes allows {}", output.len(), self.settings.max_output_bytes);
+            let message = format!(
+                "the output has {} bytes, rea.max_output_bytes allows {}",
+                output.len(),
+                self.settings.max_output_bytes
+            );
             return Err(Failure::permanent("output_too_large", message));
         }
         Ok(output)
     }
 
     fn conclude_one(&mut self, draft: &mut Draft, completion: &Completion, output: Option<Result<String, Failure>>) {
-        let Some(action) = draft.held.action().cloned() else { return };
+        let definition = draft.held.definition.clone();
+        let Some(action) = definition.action(draft.held.progress.action_index) else { return };
         let failure = match &output {
             Some(Err(failure)) => Some(failure.clone()),
-            _ => judge(&action, &completion.answer, self.now),
+            _ => judge(action, &completion.answer, self.now),
         };
         if failure.is_none() {
             let output = output.and_then(Result::ok);
@@ -82,7 +96,8 @@ impl Turn<'_> {
         }
         let failure = failure.or_else(|| self.context_fault(draft));
         let outcome = failure.clone().map_or(Outcome::Success, Outcome::Failure);
-        let next = after_attempt(&action, &draft.held.progress, &outcome, self.now, fastrand::f64(), &self.settings.limits);
+        let next =
+            after_attempt(action, &draft.held.progress, &outcome, self.now, fastrand::f64(), &self.settings.limits);
         let status = answered(&completion.answer);
         if let Some(place) = &draft.place {
             self.noted.push((place.clone(), failure.is_none(), status == Some(410), completion.elapsed));
@@ -93,7 +108,8 @@ impl Turn<'_> {
             cost_ms: completion.elapsed.as_millis().min(i32::MAX as u128) as i32,
             status: if failure.is_none() { "SUCCESS" } else { "FAILED" },
             request: draft.held.sent.as_ref().map(|sent| sent.summary.clone()),
-            response: reply(&completion.answer).map(|reply| response::summary(reply.status, &reply.body, self.settings.summary_chars)),
+            response: reply(&completion.answer)
+                .map(|reply| response::summary(reply.status, &reply.body, self.settings.summary_chars)),
             failure: failure.clone(),
         };
         draft.log(attempt, Some(&next), self.settings.summary_chars);
@@ -103,19 +119,35 @@ impl Turn<'_> {
     fn context_fault(&self, draft: &Draft) -> Option<Failure> {
         let size = draft.held.steps.column().map_or(0, |column| column.len());
         (size > self.settings.max_context_bytes).then(|| {
-            let message = format!("the outputs together have {size} bytes, rea.max_context_bytes allows {}", self.settings.max_context_bytes);
+            let message = format!(
+                "the outputs together have {size} bytes, rea.max_context_bytes allows {}",
+                self.settings.max_context_bytes
+            );
             Failure::permanent("context_too_large", message)
         })
     }
 
     /// Records the attempt of an instance whose worker vanished.
     pub fn record_loss(&mut self, draft: &mut Draft) {
-        let Some(action) = draft.held.action().cloned() else {
-            return draft.finish(crate::flow::instance::Status::Failed, Some(("definition", "the definition cannot be used")), self.now);
+        let definition = draft.held.definition.clone();
+        let Some(action) = definition.action(draft.held.progress.action_index) else {
+            return draft.finish(
+                crate::flow::instance::Status::Failed,
+                Some(("definition", "the definition cannot be used")),
+                self.now,
+            );
         };
         let message = "the worker vanished during the attempt; whether the request was carried out is not known";
-        let failure = Failure { code: "worker_lost".into(), message: message.into(), class: Class::Unknown, retry_after: None };
-        let next = after_attempt(&action, &draft.held.progress, &Outcome::Lost, self.now, fastrand::f64(), &self.settings.limits);
+        let failure =
+            Failure { code: "worker_lost".into(), message: message.into(), class: Class::Unknown, retry_after: None };
+        let next = after_attempt(
+            action,
+            &draft.held.progress,
+            &Outcome::Lost,
+            self.now,
+            fastrand::f64(),
+            &self.settings.limits,
+        );
         let start = draft.held.tried.unwrap_or(self.now);
         let attempt = Attempt {
             start,
@@ -156,7 +188,11 @@ pub fn question<'a>(
     Question { event: held.event.uid, extra, paths: paths.iter().map(|path| (path.path.as_str(), path.many)).collect() }
 }
 
-fn wanted_output<'a>(held: &'a Held, completion: &'a Completion, now: DateTime<Utc>) -> Option<(&'a Action, &'a Reply)> {
+fn wanted_output<'a>(
+    held: &'a Held,
+    completion: &'a Completion,
+    now: DateTime<Utc>,
+) -> Option<(&'a Action, &'a Reply)> {
     let action = held.action()?;
     action.output.as_ref()?;
     let reply = reply(&completion.answer)?;
@@ -179,11 +215,16 @@ fn judge(action: &Action, answer: &Answer, now: DateTime<Utc>) -> Option<Failure
     let Perform::Http(http) = &action.perform;
     match answer {
         Answer::Reply(reply) => {
-            let retry_after = reply.headers.iter().find(|(name, _)| name == "retry-after").map(|(_, value)| value.as_str());
+            let retry_after =
+                reply.headers.iter().find(|(name, _)| name == "retry-after").map(|(_, value)| value.as_str());
             classify_reply(reply.status, retry_after, now, http)
         }
-        Answer::Failed(failure) => Some(classify_transport(transport(failure), &failure.message, failure.reused_connection, http)),
-        Answer::Panicked(message) => Some(Failure::permanent("internal", format!("the HTTP client panicked: {message}"))),
+        Answer::Failed(failure) => {
+            Some(classify_transport(transport(failure), &failure.message, failure.reused_connection, http))
+        }
+        Answer::Panicked(message) => {
+            Some(Failure::permanent("internal", format!("the HTTP client panicked: {message}")))
+        }
     }
 }
 

@@ -146,7 +146,14 @@ impl Draft {
     fn log_claim(&mut self) {
         if let Some((log_id, time)) = self.held.claim.take() {
             let old = Some(Status::Pending);
-            self.changes.push(ChangeRow { instance_id: self.held.id, log_id, time, old, new: Status::Running, cause: "claimed".into() });
+            self.changes.push(ChangeRow {
+                instance_id: self.held.id,
+                log_id,
+                time,
+                old,
+                new: Status::Running,
+                cause: "claimed".into(),
+            });
         }
     }
 
@@ -154,7 +161,14 @@ impl Draft {
         self.log_claim();
         let old = Some(self.held.status);
         let log_id = self.next_version();
-        self.changes.push(ChangeRow { instance_id: self.held.id, log_id, time: now, old, new, cause: cause.to_owned() });
+        self.changes.push(ChangeRow {
+            instance_id: self.held.id,
+            log_id,
+            time: now,
+            old,
+            new,
+            cause: cause.to_owned(),
+        });
         self.held.status = new;
     }
 
@@ -182,7 +196,8 @@ impl Draft {
                 self.course = Course::Open;
             }
             Next::Pause => {
-                let (code, message) = failure.map_or(("worker_lost", "the worker was lost"), |f| (f.code.as_str(), f.message.as_str()));
+                let (code, message) =
+                    failure.map_or(("worker_lost", "the worker was lost"), |f| (f.code.as_str(), f.message.as_str()));
                 self.fail_with(code, message);
                 self.paused = Some(now);
                 self.change(Status::Paused, code, now);
@@ -312,7 +327,8 @@ impl Draft {
             result: self.result,
             error: self.error.map(|(action, code, message)| (action, code, cut(&message, summary_chars))),
         };
-        let record = Record { instance, queue_before: before, queue_after, attempts: self.attempts, changes: self.changes };
+        let record =
+            Record { instance, queue_before: before, queue_after, attempts: self.attempts, changes: self.changes };
         (record, held, sending)
     }
 }

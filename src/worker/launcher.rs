@@ -99,7 +99,11 @@ impl Launcher {
     fn sleep(&self) -> Duration {
         let now = Instant::now();
         let retry = self.databases.values().filter(|d| d.wanted && d.next_try > now).map(|d| d.next_try).min();
-        retry.unwrap_or(self.next_list).min(self.next_list).saturating_duration_since(now).max(Duration::from_millis(10))
+        retry
+            .unwrap_or(self.next_list)
+            .min(self.next_list)
+            .saturating_duration_since(now)
+            .max(Duration::from_millis(10))
     }
 
     fn list(&mut self, now: Instant) {

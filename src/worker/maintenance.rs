@@ -77,9 +77,12 @@ impl Maintenance {
     /// Looks at the whole queue: somebody changed it.
     pub fn look_at_queue(worker: &mut Worker) {
         meet_peers(worker);
-        let looked = store::transaction(|| {
-            if store::extension_is_present(worker.extension) { poll(worker, true) } else { Ok(()) }
-        });
+        let looked =
+            store::transaction(
+                || {
+                    if store::extension_is_present(worker.extension) { poll(worker, true) } else { Ok(()) }
+                },
+            );
         if let Err(error) = looked {
             pgrx::warning!("rea worker could not look at the queue: {error}");
         }

@@ -5,7 +5,6 @@
 //! [`turn`] after the other: [`conclude`] what ended, claim and route what is due, [`prepare`] what goes out.
 
 pub mod board;
-pub mod wake;
 mod conclude;
 mod draft;
 mod held;
@@ -17,6 +16,7 @@ mod prepare;
 mod process;
 mod serve;
 mod turn;
+pub mod wake;
 
 use pgrx::bgworkers::{BackgroundWorkerBuilder, BgWorkerStartTime};
 use pgrx::pg_sys;
@@ -29,7 +29,8 @@ const LIBRARY: &str = "rea";
 /// start, or during pg_upgrade, where nothing may run.
 pub fn init() {
     // SAFETY: plain globals, read while the library is loaded.
-    let (preloading, upgrading) = unsafe { (pg_sys::process_shared_preload_libraries_in_progress, pg_sys::IsBinaryUpgrade) };
+    let (preloading, upgrading) =
+        unsafe { (pg_sys::process_shared_preload_libraries_in_progress, pg_sys::IsBinaryUpgrade) };
     if !preloading {
         return;
     }

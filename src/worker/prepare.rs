@@ -35,7 +35,8 @@ impl Turn<'_> {
             let mut answers = self.evaluate(&questions)?.into_iter();
             drop(questions);
             for draft in open {
-                let values = if asked(draft).is_some() { answers.next().unwrap_or(Ok(Vec::new())) } else { Ok(Vec::new()) };
+                let values =
+                    if asked(draft).is_some() { answers.next().unwrap_or(Ok(Vec::new())) } else { Ok(Vec::new()) };
                 self.settle(draft, values);
             }
         }
@@ -68,15 +69,16 @@ impl Turn<'_> {
     }
 
     fn settle(&mut self, draft: &mut Draft, values: Result<Vec<PathValue>, Failure>) {
-        match draft.held.action().cloned() {
+        let definition = draft.held.definition.clone();
+        match definition.action(draft.held.progress.action_index) {
             None => self.complete(draft, values),
             Some(action) => {
                 if let Some(reason) = values.as_ref().ok().and_then(|values| action.skip_reason(values)) {
                     return self.skip(draft, reason);
                 }
-                match values.and_then(|values| self.ready(draft, &action, &values)) {
-                    Ok(request) => self.send(draft, &action, request),
-                    Err(failure) => self.fail_unsent(draft, &action, failure),
+                match values.and_then(|values| self.ready(draft, action, &values)) {
+                    Ok(request) => self.send(draft, action, request),
+                    Err(failure) => self.fail_unsent(draft, action, failure),
                 }
             }
         }
@@ -87,7 +89,9 @@ impl Turn<'_> {
         let workflow = draft.held.definition.workflow.as_ref();
         let result = match workflow.and_then(|workflow| Some((workflow.output.as_ref()?, &workflow.output_paths))) {
             None => Ok(None),
-            Some((template, paths)) => values.and_then(|values| template::render_json(template, &values, paths)).map(Some),
+            Some((template, paths)) => {
+                values.and_then(|values| template::render_json(template, &values, paths)).map(Some)
+            }
         };
         match result {
             Ok(result) => {
@@ -158,7 +162,8 @@ impl Turn<'_> {
     fn fail_unsent(&mut self, draft: &mut Draft, action: &Action, failure: Failure) {
         draft.number_attempt(self.now);
         let outcome = Outcome::Failure(failure.clone());
-        let next = after_attempt(action, &draft.held.progress, &outcome, self.now, fastrand::f64(), &self.settings.limits);
+        let next =
+            after_attempt(action, &draft.held.progress, &outcome, self.now, fastrand::f64(), &self.settings.limits);
         draft.log(Attempt::unsent(self.now, "FAILED", Some(failure.clone())), Some(&next), self.settings.summary_chars);
         draft.carry_out(next, Some(&failure), self.now);
     }

@@ -227,7 +227,11 @@ impl Turn<'_> {
             records.push(record);
             outcomes.push((held, request));
         }
-        let lost = if self.careful { self.write_each(&mut records)? } else { record::write(&records, self.generation, self.now)? };
+        let lost = if self.careful {
+            self.write_each(&mut records)?
+        } else {
+            record::write(&records, self.generation, self.now)?
+        };
         let mut effects = Effects {
             sends: Vec::new(),
             parked: Vec::new(),
@@ -290,7 +294,8 @@ fn unrecordable(record: &Record, error: &StoreError, now: DateTime<Utc>) -> Reco
     instance.error = Some((None, "unrecordable".into(), error.to_string()));
     record.queue_after = None;
     for attempt in &mut record.attempts {
-        (attempt.request, attempt.response, attempt.error) = (None, None, Some(("unrecordable".into(), error.to_string())));
+        (attempt.request, attempt.response, attempt.error) =
+            (None, None, Some(("unrecordable".into(), error.to_string())));
     }
     record.changes.push(record::ChangeRow {
         instance_id: instance.instance_id,

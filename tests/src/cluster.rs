@@ -152,10 +152,12 @@ impl Cluster {
         self.psql("postgres", "select pg_reload_conf()");
     }
 
-    /// Kills one process of the server without warning. The server then
-    /// restarts all its processes, as after a crash.
+    /// Kills one process of the server without warning and returns when the
+    /// server has noticed: it then restarts all its processes, as after a crash.
     pub fn kill_9(&self, pid: i32) {
+        let mut witness = self.connect("postgres");
         signal(pid, libc::SIGKILL);
+        wait_until(PATIENCE, "the crash has ended all sessions", || witness.batch_execute("select 1").is_err());
     }
 
     /// Waits until the server takes connections again, after a crash.
