@@ -61,7 +61,7 @@ fn conditions(rig: &Rig) -> Result<String> {
     Ok(format!(
         "- {}\n- {}\n- {}; one worker per database; everything on one machine\n- {}\n\
          - reference consumer: a queue table of pgmq's shape, read in batches of 100 with SKIP LOCKED, posted by 16 \
-         threads, deleted in batches of 100 (pgmq itself is not packaged for this system)\n",
+         threads, deleted in batches of 100; it keeps no results (pgmq itself is not packaged for this system)\n",
         report::machine(),
         rig.version()?,
         settings.join(", "),

@@ -9,9 +9,9 @@ returns table (severity text, path text, code text, message text, hint text) lan
         '{"name": "call", "type": "http"}'::jsonb, '{"url": "http://stock.internal/deduct", "timeoutMs": 1000}'::jsonb)) d (workflow, action, config),
     lateral (select d.config || case place when 'config' then members else '{}' end) c (config),
     lateral (select d.action || jsonb_build_object('config', c.config) || case place when 'action' then members else '{}' end) a (action),
-    lateral (select d.workflow || jsonb_build_object('actions', jsonb_build_array(jsonb_strip_nulls(a.action)))
+    lateral (select d.workflow || jsonb_build_object('actions', jsonb_build_array(a.action))
                     || case place when 'workflow' then members else '{}' end) w (workflow),
-    lateral rea.validate_workflow(jsonb_strip_nulls(w.workflow)) v
+    lateral rea.validate_workflow(w.workflow) v
 $$;
 create procedure regress.show(place text, variants jsonb) language plpgsql as $$
 declare
@@ -24,7 +24,7 @@ begin
         clean := true;
         for told in select * from regress.mistakes(place, variant) loop
             clean := false;
-            raise notice '  % % %: %%', told.severity, told.code, told.path, told.message, coalesce(E'\n  → ' || told.hint, '');
+            raise notice '  % % %: %', told.severity, told.code, told.path, concat_ws(E'\n    → ', told.message, told.hint);
         end loop;
         if clean then raise notice '  flawless'; end if;
     end loop;
@@ -66,7 +66,7 @@ call regress.show('workflow', '[{"retryPolicy": []}, {"retryPolicy": {"maxRetrie
     {"retryPolicy": {"backoffMs": 600000}}, {"retryPolicy": {"maxRetrys": 1}}]');
 -- The action
 call regress.show('action', '[{"nmae": "x"}, {"name": "1st"}, {"name": "a-b"}, {"name": ""}, {"type": "htttp"}, {"type": 7}, {"url": "http://stock.internal/"}, {"timeoutMs": 5}, {"maxRetries": 3}, {"maxAttempts": 3},
-    {"mode": "parallel"}, {"onError": "ignore"}, {"onError": "continu"}, {"onError": "pause"}, {"when": true}, {"when": "$.payload.vip"}, {"when": "$.payload.vip == true"}, {"when": "payload.vip == true"},
+    {"mode": "parallel"}, {"onError": "ignore"}, {"onError": "continu"}, {"onError": "pause"}, {"when": true}, {"when": null}, {"retryPolicy": null}, {"when": "$.payload.vip"}, {"when": "$.payload.vip == true"}, {"when": "payload.vip == true"},
     {"when": "$.payload.vip == tru"}, {"when": "${payload.vip}"}, {"when": "$.response.status == 200"}, {"when": ""}, {"lane": ""}, {"lane": "slow"}, {"output": []}, {"output": {"id": "${response.body.id}"}},
     {"output": {"id": "${respons.body.id}"}}, {"output": {"id": "${steps.call.output.id}"}}, {"output": {"a ${x}": 1}}, {"compensate": {"type": "http"}}, {"config": 7}]');
 call regress.show('action', jsonb_build_array(jsonb_build_object('name', repeat('x', 65)), jsonb_build_object('name', repeat('x', 64))));

@@ -67,6 +67,9 @@ struct Work {
     names: Names,
 }
 
+/// Jobs that one thread may work off before another is woken; measured on two cores.
+const JOBS_PER_THREAD: usize = 16;
+
 /// A thread on the idle list.
 struct Sleeper {
     thread: Thread,
@@ -129,11 +132,21 @@ impl Pool {
         Ok(Pool { shared: Arc::new(shared) })
     }
 
-    /// Queues `jobs` and sees to it that a thread is awake for each, up to the limit.
+    /// Queues `jobs` and wakes a few threads for them: a fast receiver is served best by few. If jobs
+    /// are still [`Pool::queued`] a moment later, call [`Pool::reinforce`].
     pub fn submit(&self, jobs: Vec<Job>) {
+        if jobs.is_empty() {
+            return;
+        }
+        let first = jobs.len().div_ceil(JOBS_PER_THREAD);
         let mut work = self.shared.work();
         work.queue.extend(jobs);
-        self.shared.muster(work);
+        self.shared.muster(work, first);
+    }
+
+    /// Sees to it that a thread is awake for each queued job, up to the limit.
+    pub fn reinforce(&self) {
+        self.shared.muster(self.shared.work(), usize::MAX);
     }
 
     /// Moves all completions to the end of `into` and clears the event descriptor.
@@ -170,7 +183,7 @@ impl Pool {
         work.settings = settings.clone();
         let surplus = work.threads.saturating_sub(limit).min(work.idle.len());
         let leaving = work.idle.drain(..surplus).collect::<Vec<_>>();
-        self.shared.muster(work);
+        self.shared.muster(work, usize::MAX);
         leaving.iter().for_each(|sleeper| sleeper.wake());
         Ok(())
     }
@@ -239,11 +252,11 @@ impl Shared {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// Wakes or starts a thread for each queued job that no thread is about to take, as far as the
-    /// limit allows.
-    fn muster(self: &Arc<Self>, mut work: MutexGuard<'_, Work>) {
+    /// Wakes or starts a thread for each queued job that no thread is about to take, `most` of them
+    /// and as far as the limit allows.
+    fn muster(self: &Arc<Self>, mut work: MutexGuard<'_, Work>, most: usize) {
         let seeking = work.threads.saturating_sub(work.idle.len() + self.running());
-        let wanted = work.queue.len().saturating_sub(seeking);
+        let wanted = work.queue.len().min(most).saturating_sub(seeking);
         let keep = work.idle.len().saturating_sub(wanted);
         let woken = work.idle.split_off(keep);
         let missing = wanted.saturating_sub(woken.len()).min(work.limit.saturating_sub(work.threads));

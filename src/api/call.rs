@@ -16,8 +16,12 @@ pub struct Call {
 
 impl Call {
     /// Reads the caller; the arguments are read when asked for.
-    pub fn new(fcinfo: pg_sys::FunctionCallInfo) -> Call {
-        Call { fcinfo, caller: Caller::of(fcinfo) }
+    ///
+    /// # Safety
+    /// `fcinfo` is the one that PostgreSQL passed to the function that runs.
+    pub unsafe fn new(fcinfo: pg_sys::FunctionCallInfo) -> Call {
+        // SAFETY: by contract.
+        Call { fcinfo, caller: unsafe { Caller::of(fcinfo) } }
     }
 
     /// The raw call, for functions that return sets.

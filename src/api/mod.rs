@@ -27,7 +27,8 @@ macro_rules! sql_function {
         #[unsafe(no_mangle)]
         #[pgrx::pg_guard]
         pub unsafe extern "C-unwind" fn $symbol(fcinfo: pgrx::pg_sys::FunctionCallInfo) -> pgrx::pg_sys::Datum {
-            let call = $crate::api::Call::new(fcinfo);
+            // SAFETY: PostgreSQL passed it to this very call.
+            let call = unsafe { $crate::api::Call::new(fcinfo) };
             match $body(&call) {
                 Ok(Some(datum)) => datum,
                 Ok(None) => {

@@ -60,7 +60,8 @@ pub fn rows(
     unsafe { pg_sys::InitMaterializedSRF(fcinfo, 0) };
     call.caller.as_owner(|| {
         let rows = statement.run(&arguments(call, types))?;
-        rows.copy_into_result(fcinfo);
+        // SAFETY: InitMaterializedSRF was called for this call above.
+        unsafe { rows.copy_into_result(fcinfo) };
         Ok::<(), StoreError>(())
     })?;
     Ok(None)

@@ -16,8 +16,11 @@ pub struct Caller {
 
 impl Caller {
     /// The caller of the SQL function behind `fcinfo`; the owner of that function is the owner of the extension.
-    pub fn of(fcinfo: pg_sys::FunctionCallInfo) -> Caller {
-        // SAFETY: fcinfo is the one PostgreSQL passed; the cache entry is released after its one field is copied.
+    ///
+    /// # Safety
+    /// `fcinfo` is the one that PostgreSQL passed to the function that runs.
+    pub unsafe fn of(fcinfo: pg_sys::FunctionCallInfo) -> Caller {
+        // SAFETY: by contract; the cache entry is released after its one field is copied.
         unsafe {
             let function = (*(*fcinfo).flinfo).fn_oid;
             let tuple = pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::PROCOID as i32, function.into());

@@ -67,8 +67,19 @@ pub struct InstanceRow {
     pub context: Option<String>,
     /// Result.
     pub result: Option<String>,
-    /// Action, code and message of the failure that ended or paused it.
-    pub error: Option<(Option<String>, String, String)>,
+    /// The failure that ended or paused it.
+    pub error: Option<InstanceError>,
+}
+
+/// The failure that ended or paused an instance.
+#[derive(Debug, Clone)]
+pub struct InstanceError {
+    /// Action that failed; `None` when no single one did.
+    pub action: Option<String>,
+    /// Code of the failure.
+    pub code: String,
+    /// Its message.
+    pub message: String,
 }
 
 /// The queue row to leave behind; an instance that ended leaves none.
@@ -162,12 +173,12 @@ pub fn write(records: &[Record], generation: i64, now: Time) -> Result<HashSet<U
     Ok(lost)
 }
 
-fn code(error: &Option<(Option<String>, String, String)>) -> Option<&str> {
-    error.as_ref().map(|(_, code, _)| code.as_str())
+fn code(error: &Option<InstanceError>) -> Option<&str> {
+    error.as_ref().map(|error| error.code.as_str())
 }
 
-fn message(error: &Option<(Option<String>, String, String)>) -> Option<&str> {
-    error.as_ref().map(|(_, _, message)| message.as_str())
+fn message(error: &Option<InstanceError>) -> Option<&str> {
+    error.as_ref().map(|error| error.message.as_str())
 }
 
 fn write_queue(records: &[Record], generation: i64) -> Result<(), StoreError> {
@@ -330,7 +341,7 @@ fn insert_changes(changes: &[&ChangeRow]) -> Result<(), StoreError> {
 }
 
 fn insert_dead_letters(instances: &[&InstanceRow], now: Time) -> Result<(), StoreError> {
-    let dead: Vec<(&InstanceRow, &(Option<String>, String, String))> = instances
+    let dead: Vec<(&InstanceRow, &InstanceError)> = instances
         .iter()
         .filter(|instance| matches!(instance.status, Status::Failed | Status::Dead))
         .filter_map(|instance| Some((*instance, instance.error.as_ref()?)))
@@ -343,9 +354,9 @@ fn insert_dead_letters(instances: &[&InstanceRow], now: Time) -> Result<(), Stor
         dead.iter().map(|(i, _)| i.workflow_name.to_string()).collect::<Vec<_>>().into(),
         dead.iter().map(|(i, _)| i.biz_key.clone()).collect::<Vec<_>>().into(),
         dead.iter().map(|(i, _)| i.status.as_str()).collect::<Vec<_>>().into(),
-        dead.iter().map(|(_, (action, _, _))| action.clone()).collect::<Vec<_>>().into(),
-        dead.iter().map(|(_, (_, code, _))| code.clone()).collect::<Vec<_>>().into(),
-        dead.iter().map(|(_, (_, _, message))| message.clone()).collect::<Vec<_>>().into(),
+        dead.iter().map(|(_, error)| error.action.clone()).collect::<Vec<_>>().into(),
+        dead.iter().map(|(_, error)| error.code.clone()).collect::<Vec<_>>().into(),
+        dead.iter().map(|(_, error)| error.message.clone()).collect::<Vec<_>>().into(),
         pg_time(now).into(),
     ])?;
     Ok(())

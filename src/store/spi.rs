@@ -75,7 +75,7 @@ impl Statement {
     /// Parses and plans the statement for these parameter types.
     pub fn prepare(&self, types: &mut [pg_sys::Oid]) -> Result<pg_sys::SPIPlanPtr, StoreError> {
         let failed = |code| StoreError::Spi { statement: self.name, code };
-        let text = CString::new(self.text).map_err(|_| failed(pg_sys::SPI_ERROR_ARGUMENT as i32))?;
+        let text = CString::new(self.text).map_err(|_| failed(pg_sys::SPI_ERROR_ARGUMENT))?;
         // SAFETY: text is NUL-terminated, types has the given length.
         let plan = unsafe { pg_sys::SPI_prepare(text.as_ptr(), types.len() as i32, types.as_mut_ptr()) };
         if plan.is_null() { Err(failed(unsafe { pg_sys::SPI_result })) } else { Ok(plan) }
@@ -104,7 +104,10 @@ impl Rows {
     }
 
     /// Copies the rows into the result set of a function that called InitMaterializedSRF.
-    pub fn copy_into_result(&self, fcinfo: pg_sys::FunctionCallInfo) {
+    ///
+    /// # Safety
+    /// `fcinfo` is the one of that call.
+    pub unsafe fn copy_into_result(&self, fcinfo: pg_sys::FunctionCallInfo) {
         for row in self.iter() {
             // SAFETY: resultinfo was set up by InitMaterializedSRF; the store copies the tuple.
             unsafe {

@@ -192,8 +192,11 @@ pub fn lanes_due() -> Result<Vec<(String, DateTime<Utc>)>, StoreError> {
     statements::LANES_DUE.run(&[])?.iter().map(|row| Ok((row.get(1)?, utc(row.get(2)?)))).collect()
 }
 
+/// A lane and the earliest due time of its free rows; `None` when it has none.
+pub type LaneDue = (String, Option<DateTime<Utc>>);
+
 /// Earliest due time of each of these lanes.
-pub fn next_due(lanes: &[Rc<str>]) -> Result<Vec<(String, Option<DateTime<Utc>>)>, StoreError> {
+pub fn next_due(lanes: &[Rc<str>]) -> Result<Vec<LaneDue>, StoreError> {
     let names: Vec<String> = lanes.iter().map(|lane| lane.to_string()).collect();
     let rows = statements::NEXT_DUE.run(&[names.into()])?;
     rows.iter().map(|row| Ok((row.get(1)?, row.maybe::<TimestampWithTimeZone>(2)?.map(utc)))).collect()

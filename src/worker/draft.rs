@@ -5,7 +5,7 @@ use super::lane::SOLO;
 use crate::flow::instance::{Next, Status};
 use crate::flow::outcome::Failure;
 use crate::flow::request::Request;
-use crate::store::record::{AttemptRow, Birth, ChangeRow, InstanceRow, QueueRow, Record};
+use crate::store::record::{AttemptRow, Birth, ChangeRow, InstanceError, InstanceRow, QueueRow, Record};
 use chrono::{DateTime, Utc};
 use std::rc::Rc;
 
@@ -62,7 +62,7 @@ pub struct Draft {
     guard_version: i32,
     attempts: Vec<AttemptRow>,
     changes: Vec<ChangeRow>,
-    error: Option<(Option<String>, String, String)>,
+    error: Option<InstanceError>,
     result: Option<String>,
     next_retry: Option<Time>,
     paused: Option<Time>,
@@ -266,7 +266,7 @@ impl Draft {
 
     fn fail_with(&mut self, code: &str, message: &str) {
         let action = self.held.action().map(|action| action.name.clone());
-        self.error = Some((action, code.to_owned(), message.to_owned()));
+        self.error = Some(InstanceError { action, code: code.to_owned(), message: message.to_owned() });
     }
 
     /// The lane it queues on now.
@@ -325,7 +325,7 @@ impl Draft {
             end: self.end,
             context: held.steps.column(),
             result: self.result,
-            error: self.error.map(|(action, code, message)| (action, code, cut(&message, summary_chars))),
+            error: self.error.map(|error| InstanceError { message: cut(&error.message, summary_chars), ..error }),
         };
         let record =
             Record { instance, queue_before: before, queue_after, attempts: self.attempts, changes: self.changes };

@@ -50,7 +50,7 @@ impl Maintenance {
         }
         worker.inbox_has_more = true;
         meet_peers(worker);
-        let (scan, report) = (self.polls % POLLS_PER_SCAN == 0, now >= self.next_report);
+        let (scan, report) = (self.polls.is_multiple_of(POLLS_PER_SCAN), now >= self.next_report);
         self.polls = self.polls.wrapping_add(1);
         let alert = worker.is_router() && self.last_alert.is_none_or(|last| now - last >= guc::alert_interval());
         store::transaction(|| {

@@ -138,7 +138,8 @@ impl Turn<'_> {
             Lane::Named(lane) | Lane::Origin(lane) => self.lanes.name(lane),
             Lane::Dynamic => self.lanes.name(&request.origin),
         };
-        let keeps = draft.claimed || draft.place.as_ref() == Some(&wanted);
+        // No capacity at all: rea.enabled is off, nothing new goes out.
+        let keeps = self.capacity > 0 && (draft.claimed || draft.place.as_ref() == Some(&wanted));
         if !keeps {
             if let Some(place) = draft.place.take() {
                 self.ledger.free(&place);

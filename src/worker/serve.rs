@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// Attempts that may wait in the pool's queue beside those that run.
 const PREFETCH: usize = 256;
+/// How long queued jobs wait for the threads that are awake before more are woken.
+const PATIENCE: Duration = Duration::from_millis(1);
 /// Pause after a turn that failed even when careful.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
@@ -50,6 +52,8 @@ pub struct Worker {
     pub inbox_has_more: bool,
     /// Numbers of the live workers, for the choice of lanes.
     pub peers: Vec<u32>,
+    /// When the pool gets more threads, if jobs are still queued then.
+    reinforce_at: Option<Instant>,
     pool: Pool,
     definitions: Definitions,
     flights: HashMap<u64, Held>,
@@ -108,6 +112,7 @@ impl Worker {
             deadline: None,
             inbox_has_more: true,
             peers: vec![worker_no],
+            reinforce_at: None,
             pool,
             definitions: Definitions::default(),
             flights: HashMap::new(),
@@ -129,7 +134,7 @@ impl Worker {
                 self.complain(&error);
                 process::wait(None, PAUSE_AFTER_FAILURE);
             }
-            let busy = guc::enabled() && self.has_work();
+            let busy = self.has_work();
             if busy && !self.turn() {
                 return Leave::NoExtension;
             }
@@ -155,6 +160,10 @@ impl Worker {
         if hints & Seat::QUEUE != 0 {
             Maintenance::look_at_queue(self);
         }
+        if self.reinforce_at.is_some_and(|time| Instant::now() >= time) {
+            self.reinforce_at = None;
+            self.pool.reinforce();
+        }
         self.pool.take(&mut self.arrivals);
         for completion in self.arrivals.drain(..) {
             if let Some(held) = self.flights.remove(&completion.token) {
@@ -163,10 +172,13 @@ impl Worker {
         }
     }
 
+    /// What ended is recorded even while rea.enabled is off; nothing new begins then.
     fn has_work(&mut self) -> bool {
+        if !self.completed.is_empty() || !guc::enabled() {
+            return !self.completed.is_empty();
+        }
         let now = Clock::now();
-        !self.completed.is_empty()
-            || !self.dead.is_empty()
+        !self.dead.is_empty()
             || (self.inbox_has_more && self.is_router())
             || self.deadline.is_some_and(|deadline| deadline <= now)
             || !self.lanes.due(now, &Ledger::default(), self.spare()).is_empty()
@@ -178,6 +190,9 @@ impl Worker {
     }
 
     fn capacity(&self) -> usize {
+        if !guc::enabled() {
+            return 0;
+        }
         self.pool.capacity() + PREFETCH
     }
 
@@ -188,9 +203,10 @@ impl Worker {
     fn rest(&self, maintenance: &Maintenance) -> bool {
         let now = Clock::now();
         let until = |time: DateTime<Utc>| (time - now).to_std().unwrap_or(Duration::ZERO);
-        let wake = [self.lanes.next_wake(), self.deadline].into_iter().flatten().min().map(until);
+        let lane = self.lanes.next_wake().filter(|_| self.spare() > 0);
+        let wake = [lane, self.deadline].into_iter().flatten().min().map(until);
         let timeout = wake.unwrap_or(Duration::MAX).min(maintenance.due_in(Instant::now()));
-        let timeout = if guc::enabled() { timeout } else { maintenance.due_in(Instant::now()) };
+        let timeout = if self.reinforce_at.is_some() { timeout.min(PATIENCE) } else { timeout };
         process::report(pg_sys::BackendState::STATE_IDLE, c"");
         process::wait(Some(self.pool.wake_fd()), timeout.max(Duration::from_millis(1)))
     }
@@ -198,10 +214,11 @@ impl Worker {
     /// Runs a turn, again carefully if it fails. False when the extension is gone.
     fn turn(&mut self) -> bool {
         process::report(pg_sys::BackendState::STATE_RUNNING, c"rea turn");
+        let enabled = guc::enabled();
         let intake = Intake {
-            inbox: (self.inbox_has_more && self.is_router()).then_some(self.inbox.mark),
-            dead_generation: self.dead.first().copied(),
-            expired: self.deadline.is_some_and(|deadline| deadline <= Clock::now()),
+            inbox: (enabled && self.inbox_has_more && self.is_router()).then_some(self.inbox.mark),
+            dead_generation: self.dead.first().copied().filter(|_| enabled),
+            expired: enabled && self.deadline.is_some_and(|deadline| deadline <= Clock::now()),
             batch: guc::claim_batch(),
         };
         let mut result = self.attempt(&intake, false);
@@ -254,6 +271,7 @@ impl Worker {
         }
         let jobs = effects.sends.into_iter().map(|(held, request)| self.depart(held, request)).collect();
         self.pool.submit(jobs);
+        self.reinforce_at = (self.pool.queued() > 0).then(|| Instant::now() + PATIENCE);
         if intake.inbox.is_some() {
             self.inbox_has_more = effects.routed > 0;
         }

@@ -11,7 +11,7 @@ use crate::action::Completion;
 use crate::flow::instance::{Limits, Status};
 use crate::flow::request::Request;
 use crate::guc;
-use crate::store::record::{self, Record};
+use crate::store::record::{self, InstanceError, Record};
 use crate::store::work::{self, Claimed, Routed};
 use crate::store::{StoreError, subtransaction};
 use chrono::{DateTime, Utc};
@@ -291,7 +291,7 @@ fn unrecordable(record: &Record, error: &StoreError, now: DateTime<Utc>) -> Reco
     instance.next_retry = None;
     instance.context = None;
     instance.result = None;
-    instance.error = Some((None, "unrecordable".into(), error.to_string()));
+    instance.error = Some(InstanceError { action: None, code: "unrecordable".into(), message: error.to_string() });
     record.queue_after = None;
     for attempt in &mut record.attempts {
         (attempt.request, attempt.response, attempt.error) =

@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 
-use super::peer;
+use super::peer::{self, Form};
 use crate::figure::{Figure, Mark};
 use crate::rig::{Load, Receiver, Rig, Steps};
 
@@ -30,13 +30,14 @@ pub fn measure(rig: &Rig) -> Result<Vec<Figure>> {
     };
     let short = rig.amount(20_000);
     let one = drain("drain_one", Steps::One, short)?;
-    let peer = peer::drain(rig, &receiver, short)?;
+    let plain = peer::drain(rig, &receiver, short, Form::Plain)?;
+    let overlapped = peer::drain(rig, &receiver, short, Form::Overlapped)?;
     let three = drain("drain_three", Steps::Three, short)?;
     let long = drain("drain_long", Steps::One, rig.amount(200_000))?;
     let three_long = drain("drain_three_long", Steps::Three, rig.amount(200_000))?;
     rig.reset()?;
     let conditions = format!("{THREADS} threads, lane bound {LANE_BOUND}");
-    let beside_peer = |figure: Figure| figure.beside("queue table + own consumer", peer);
+    let beside_peer = |figure: Figure| figure.beside("queue table + own consumer", plain);
     let further = (three.wal_per_event - one.wal_per_event) / 2.0;
     Ok(vec![
         beside_peer(Figure::new(
@@ -46,6 +47,8 @@ pub fn measure(rig: &Rig) -> Result<Vec<Figure>> {
         ))
         .mark(Mark::AtLeast(20_000.0))
         .mark(Mark::RatioAtLeast(1.5)),
+        Figure::new("the same", one.rate(), "actions/s")
+            .beside("that consumer at its best: reading, posting, deleting overlapped", overlapped),
         Figure::new(format!("1-action workflows, {} drained", long.actions), long.rate(), "actions/s")
             .beside(format!("{short} drained"), one.rate())
             .mark(Mark::RatioAtLeast(0.8)),

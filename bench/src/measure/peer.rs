@@ -1,15 +1,17 @@
 //! The reference consumer: a plain queue table as pgmq has it, and a program
 //! that reads batches of 100 with SKIP LOCKED, posts them with 16 threads, and
 //! deletes what was delivered. It keeps no results, no history and no retries;
-//! it stands for the queue that users build when they need nothing else.
+//! it stands for the queue that users build when they need nothing else. Its
+//! usual form works through one batch after the other; the best form overlaps
+//! reading, posting and deleting.
 
-use std::sync::mpsc::{Receiver as Inlet, Sender, channel, sync_channel};
+use std::sync::mpsc::{Receiver as Inlet, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use postgres::{Client, NoTls};
+use postgres::{Client, NoTls, Statement};
 
 use crate::rig::{Receiver, Rig};
 
@@ -38,17 +40,28 @@ const READ: &str = "
     where q.msg_id = due.msg_id
     returning q.msg_id, q.message::text";
 
+const DELETE: &str = "delete from queue where msg_id = any($1)";
+
 type Message = (i64, String);
 
+/// How the consumer goes through its batches.
+#[derive(Clone, Copy)]
+pub enum Form {
+    /// Read, post, delete, and again.
+    Plain,
+    /// Reading, posting and deleting side by side.
+    Overlapped,
+}
+
 /// Actions per second of the reference, from a full queue to an empty one.
-pub fn drain(rig: &Rig, receiver: &Receiver, events: usize) -> Result<f64> {
+pub fn drain(rig: &Rig, receiver: &Receiver, events: usize, form: Form) -> Result<f64> {
     rig.control("create database peer")?;
-    let rate = run(rig, receiver, events);
+    let rate = run(rig, receiver, events, form);
     rig.control("drop database peer with (force)")?;
     rate
 }
 
-fn run(rig: &Rig, receiver: &Receiver, events: usize) -> Result<f64> {
+fn run(rig: &Rig, receiver: &Receiver, events: usize, form: Form) -> Result<f64> {
     let mut client = rig.cluster.connect("peer");
     client.batch_execute(SCHEMA)?;
     let payload = crate::rig::payload().to_string();
@@ -60,42 +73,76 @@ fn run(rig: &Rig, receiver: &Receiver, events: usize) -> Result<f64> {
     receiver.forget()?;
     rig.control("checkpoint")?;
     let start = Instant::now();
-    consume(&mut client, rig.cluster.connection_string("peer", "postgres"), &receiver.url("/ok"))?;
+    let posting = Posting::start(&receiver.url("/ok"));
+    match form {
+        Form::Plain => one_after_the_other(&mut client, posting)?,
+        Form::Overlapped => side_by_side(&mut client, rig.cluster.connection_string("peer", "postgres"), posting)?,
+    }
     let elapsed = start.elapsed();
     ensure!(receiver.requests()? == events, "the reference consumer lost messages");
     Ok(events as f64 / elapsed.as_secs_f64())
 }
 
-/// Reads, posts and deletes side by side until nothing is left.
-fn consume(client: &mut Client, connection: String, url: &str) -> Result<()> {
-    let (to_post, messages) = sync_channel::<Message>(AHEAD);
-    let (to_delete, done) = channel::<i64>();
-    let messages = Arc::new(Mutex::new(messages));
-    let agent = agent();
-    let posting: Vec<_> = (0..THREADS)
-        .map(|_| {
-            let (messages, to_delete, agent) = (Arc::clone(&messages), to_delete.clone(), agent.clone());
-            let url = url.to_owned();
-            thread::spawn(move || post_all(&messages, &to_delete, &agent, &url))
-        })
-        .collect();
-    drop(to_delete);
-    let deleting = thread::spawn(move || delete_all(&connection, &done));
-    let read = client.prepare(READ)?;
+/// The posting threads, with the channels to and from them.
+struct Posting {
+    to_post: SyncSender<Message>,
+    done: Inlet<i64>,
+    threads: Vec<JoinHandle<Result<()>>>,
+}
+
+impl Posting {
+    fn start(url: &str) -> Self {
+        let (to_post, messages) = sync_channel::<Message>(AHEAD);
+        let (to_delete, done) = channel::<i64>();
+        let messages = Arc::new(Mutex::new(messages));
+        let agent = agent();
+        let threads = (0..THREADS)
+            .map(|_| {
+                let (messages, to_delete, agent) = (Arc::clone(&messages), to_delete.clone(), agent.clone());
+                let url = url.to_owned();
+                thread::spawn(move || post_all(&messages, &to_delete, &agent, &url))
+            })
+            .collect();
+        Self { to_post, done, threads }
+    }
+}
+
+/// Lets the posting threads end and passes on what went wrong in them.
+fn join(threads: Vec<JoinHandle<Result<()>>>) -> Result<()> {
+    threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow::anyhow!("a thread panicked"))?)
+}
+
+/// Puts the next batch on its way; the number of messages in it.
+fn read_batch(client: &mut Client, read: &Statement, to_post: &SyncSender<Message>) -> Result<usize> {
+    let rows = client.query(read, &[])?;
+    let count = rows.len();
+    for row in rows {
+        to_post.send((row.get(0), row.get(1))).context("all posting threads have ended")?;
+    }
+    Ok(count)
+}
+
+fn one_after_the_other(client: &mut Client, posting: Posting) -> Result<()> {
+    let (read, delete) = (client.prepare(READ)?, client.prepare(DELETE)?);
     loop {
-        let rows = client.query(&read, &[])?;
-        if rows.is_empty() {
+        let count = read_batch(client, &read, &posting.to_post)?;
+        if count == 0 {
             break;
         }
-        for row in rows {
-            to_post.send((row.get(0), row.get(1))).context("all posting threads have ended")?;
-        }
+        let ids: Vec<i64> = posting.done.iter().take(count).collect();
+        client.execute(&delete, &[&ids])?;
     }
+    drop(posting.to_post);
+    join(posting.threads)
+}
+
+fn side_by_side(client: &mut Client, connection: String, posting: Posting) -> Result<()> {
+    let Posting { to_post, done, mut threads } = posting;
+    threads.push(thread::spawn(move || delete_all(&connection, &done)));
+    let read = client.prepare(READ)?;
+    while read_batch(client, &read, &to_post)? > 0 {}
     drop(to_post);
-    for thread in posting {
-        thread.join().map_err(|_| anyhow::anyhow!("a posting thread panicked"))??;
-    }
-    deleting.join().map_err(|_| anyhow::anyhow!("the deleting thread panicked"))?
+    join(threads)
 }
 
 /// A client that keeps one connection per thread. It has no timeouts, because
@@ -118,7 +165,7 @@ fn post_all(messages: &Mutex<Inlet<Message>>, to_delete: &Sender<i64>, agent: &u
 
 fn delete_all(connection: &str, done: &Inlet<i64>) -> Result<()> {
     let mut client = Client::connect(connection, NoTls)?;
-    let delete = client.prepare("delete from queue where msg_id = any($1)")?;
+    let delete = client.prepare(DELETE)?;
     while let Ok(first) = done.recv() {
         let mut ids = vec![first];
         while ids.len() < BATCH {
