@@ -7,6 +7,7 @@ only and must never decide by itself: what it answers stands in the request's pa
   /echo/ANYTHING        200 {method, path, query, headers, body, seen}
   /first/N/STATUS/PATH  STATUS for the first N requests of an Idempotency-Key, then like /PATH
   /status/STATUS        that status, with an empty body
+  /after/SECONDS        503 with Retry-After
   /say/TEXT             200 with the percent-decoded TEXT as it stands
   /slow/MS              like /echo, after MS milliseconds
 
@@ -28,6 +29,12 @@ class Receiver(http.server.BaseHTTPRequestHandler):
     lock = threading.Lock()
 
     def answer(self):
+        try:
+            self.answer_as_asked()
+        except ConnectionError:
+            self.close_connection = True  # The client has given up, as some tests want it to.
+
+    def answer_as_asked(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
         with self.lock:
             self.seen[self.headers.get("idempotency-key")] += 1
@@ -41,6 +48,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             word, rest = rest.partition("/")[::2]
         if word == "status":
             return self.send(int(rest), "")
+        if word == "after":
+            return self.send(503, "", {"Retry-After": rest})
         if word == "say":
             return self.send(200, urllib.parse.unquote(rest))
         if word == "slow":
@@ -51,11 +60,13 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
 
-    def send(self, status, text):
+    def send(self, status, text, headers=None):
         body = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 

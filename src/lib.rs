@@ -20,9 +20,6 @@ pub mod guc;
 pub mod store;
 pub mod worker;
 
-#[cfg(any(test, feature = "pg_test"))]
-mod tests;
-
 pgrx::pg_module_magic!(name, version);
 
 pgrx::extension_sql_file!("../sql/schema/00_overview.sql", name = "overview", bootstrap);

@@ -91,6 +91,12 @@ select v.* from rea.validate_workflow('{"workflowName": "defineFlow", "actions":
     {"name": "second", "type": "http", "config": {"url": "http://stock.internal/${steps.frist.output.id}/${steps.first.body.id}", "timeoutMs": 1000}},
     {"name": "first", "type": "http", "config": {"url": "http://stock.internal/${steps.first.output.id}/${steps.first.status}", "timeoutMs": 1000}}],
     "output": {"x": "${steps.third.output}"}}') v;
+-- Each of several mistakes in one string is told.
+select v.* from rea.validate_workflow('{"workflowName": "defineFlow", "actions": [
+    {"name": "first", "type": "http", "config": {"url": "http://stock.internal/${paylod.a}/${evnt.id}", "timeoutMs": 1000}}]}') v;
+-- Deeper than JSON may be
+select v.* from rea.validate_workflow(('{"workflowName": "defineFlow", "output": ' || repeat('{"a":', 127) || '1' || repeat('}', 127) || '}')::jsonb) v;
+call regress.refused($$ select rea.define_route('defineDeep', 'define.made', 'defineFlow', match => (repeat('{"a":', 128) || '1' || repeat('}', 128))::jsonb) $$);
 -- Nothing of all this was stored, and validate_workflow stores nothing either.
 select count(*) as stored from rea.workflow where workflow_name = 'defineFlow';
 

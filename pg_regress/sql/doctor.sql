@@ -1,4 +1,5 @@
 -- doctor: a row per check; what is not ok comes with a remedy.
+call regress.wait_for('not exists (select from rea.work_inbox)');
 select c.check_name, c.status in ('ok', 'warning', 'error') as known_status, c.detail <> '' as has_detail, (c.status = 'ok') = (c.remedy is null) as remedy_when_needed from rea.doctor() c;
 select c.check_name, c.status, regexp_replace(c.detail, '\d+(\.\d+)*', 'N', 'g') as detail, c.remedy from rea.doctor() c where c.check_name in ('preloaded', 'launcher', 'workers', 'versions', 'enabled', 'inbox', 'queue');
 -- It notices: an unrouted event, a dead letter, a paused instance, a conflicting repeat.

@@ -6,7 +6,7 @@ select * from rea.fire_events('[
      "correlation_id": "c", "causation_id": "d", "occurred_at": "2026-01-02T03:04:05Z"},
     {"event_type": "batch.made", "biz_key": "B-2", "event_id": "z", "source": "shop", "payload": {"n": 1.50}}]') with ordinality as f (id, position);
 select e.event_id, e.biz_key, e.payload, e.attributes, e.correlation_id, e.causation_id,
-       case when e.occurred_at <> e.create_time then e.occurred_at end as occurred_at
+       e.occurred_at = '2026-01-02T03:04:05Z' as as_given, e.occurred_at = e.create_time as as_fired
 from rea.work_event e where e.event_type = 'batch.made' order by e.event_id;
 select count(*) as fired, count(distinct id) as ids from rea.fire_events('[{"event_type": "batch.short", "biz_key": "B-3"}, {"event_type": "batch.short", "biz_key": "B-3"}]') id;
 -- Without ids too the order of the array is the order of firing.

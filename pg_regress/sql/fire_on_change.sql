@@ -34,3 +34,13 @@ select count(*) as lines from regress.lines;
 alter table regress.orders add column state text default 'new';
 insert into regress.orders values (4, 'SO-4', 2, null);
 select e.payload -> 'new' ->> 'state' as state from rea.work_event e where e.event_type = 'change.order' and e.biz_key = '4';
+-- A deferred trigger fires at the very end of the transaction, and the event is routed like any other.
+create table regress.deferred (id integer);
+create constraint trigger fire_late after insert on regress.deferred deferrable initially deferred
+    for each row execute function rea.fire_on_change('change.deferred', 'id');
+begin;
+insert into regress.deferred values (77);
+select count(*) as fired from rea.work_event e where e.event_type = 'change.deferred';
+commit;
+call regress.wait_until_still('77');
+select q.event_type, q.status from rea.query_instance('77') q;

@@ -5,11 +5,11 @@ select regress.define('{"workflowName": "lookFlow", "triggerEvent": "look.made",
     {"name": "third", "type": "http", "config": {"url": "http://receiver/echo", "timeoutMs": 5000}}]}');
 create function regress.look(key text) returns table (status text, phase text, action text, index integer, retries integer, retry_in interval, waiting_for text, code text, steps jsonb, ended boolean) language sql as $$
     select q.status, q.phase, q.current_action, q.action_index, q.retry_count, date_trunc('hour', q.next_retry_time - q.update_time + interval '1 minute'),
-           regexp_replace(regexp_replace(q.waiting_for, 'for [\d.]+ s', 'for N s'), 'at \S+ \S+', 'at TIME'), q.error_code, q.steps, q.end_time is not null
+           regexp_replace(regexp_replace(q.waiting_for, 'for [\d.]+ s', 'for N s'), 'at \d{4}-\d\d-\d\d \S+', 'at TIME'), q.error_code, q.steps, q.end_time is not null
     from rea.query_instance(key) q order by q.create_time
 $$;
 select rea.fire_event('look.made', v.key, jsonb_build_object('url', r.url || v.path)) is not null as fired
-from regress.receiver r, (values ('L-done', '/echo'), ('L-retry', '/status/503'), ('L-paused', '/status/400'), ('L-running', '/slow/1500')) v (key, path);
+from regress.receiver r, (values ('L-done', '/echo'), ('L-retry', '/status/503'), ('L-paused', '/status/400'), ('L-running', '/slow/2500')) v (key, path);
 call regress.wait_for($$ exists (select from rea.instances i where i.biz_key = 'L-running' and i.status = 'RUNNING' and i.current_action = 'second') $$);
 select * from regress.look('L-running');
 call regress.wait_until_still('L-done');

@@ -43,6 +43,10 @@ select regress.got('bodyTrick') ->> 'body' as body, regress.got('bodyTrick') ->>
 -- URL and query: values are percent-encoded and cannot leave their place.
 call regress.send('urlParts', '{"url": "http://receiver/echo/${payload.p}/end?a=${payload.p}", "query": {"q r": "${payload.p}", "n": "${payload.n}", "fixed": 1}}', '{"p": "../a/b?c=d&e#f%41 ö", "n": 1.50}');
 select regress.got('urlParts') ->> 'path' as path, regress.got('urlParts') ->> 'query' as query;
+call regress.send('urlDots', '{"url": "http://receiver/echo/${payload.p}/end"}', '{"p": ".."}');
+call regress.send('urlEmpty', '{"url": "http://receiver/echo/${payload.p}/end"}', '{"p": ""}');
+call regress.send('urlLong', '{"url": "http://receiver/echo/${payload.p}"}', jsonb_build_object('p', repeat('x', 64000)));
+select o.workflow, o.status, o.code, o.error from unnest(array['urlDots', 'urlEmpty', 'urlLong']) k, regress.outcome(k) o;
 -- The whole URL may come from the event.
 create function regress.here(path text) returns jsonb language sql as $$ select jsonb_build_object('u', url || path) from regress.receiver $$;
 call regress.send('urlWhole', '{"url": "${payload.u}"}', regress.here('/echo/whole?x=1'));

@@ -39,6 +39,14 @@ select rea.define_workflow(regress.version_flow('d')) as undone;
 rollback;
 select w.current_version from rea.workflow w where w.workflow_name = 'versionExpected';
 
+-- What is defined and fired in one transaction runs after its commit.
+begin;
+select rea.define_workflow(regress.version_flow('d')) as version;
+select rea.fire_event('version.expected', 'V-5') is not null as fired;
+commit;
+call regress.wait_until_still('V-5');
+select workflow, version, status from regress.outcome('V-5');
+
 -- disable_workflow: its routes match nothing; enable_workflow: they match again. Nothing is caught up on.
 select rea.disable_workflow('versionExpected');
 select rea.disable_workflow('versionExpected') as twice;

@@ -7,4 +7,3 @@ with news as (
 )
 select n.workflow_name, n.status, n.error_code, count(*), min(n.instance_id::text)
 from news n group by n.workflow_name, n.status, n.error_code order by count(*) desc, n.workflow_name
-limit 100

@@ -7,4 +7,3 @@ with news as (
 select e.event_type, count(*), min(e.event_id)
 from news n join rea.work_event e on e.event_uid = n.event_uid
 group by e.event_type order by count(*) desc, e.event_type
-limit 100

@@ -1,7 +1,7 @@
 -- Claims free instances whose deadline has passed, whatever their lane says.
 -- $1 own generation, $2 now, $3 how many
 -- Last column: whether the change to RUNNING already has its history row.
--- Lock: the queue rows, skipping locked ones; then the instances. Guard: free and not final.
+-- Lock: the queue rows, skipping locked ones; a free one with a deadline is PENDING.
 with picked as (
     select d.instance_id from rea.work_queue d
     where d.deadline_time <= $2 and d.owner_generation is null
@@ -11,9 +11,8 @@ with picked as (
     from picked p where c.instance_id = p.instance_id
     returning c.instance_id, c.attempt_no, c.lost_count, c.lane
 ), i as (
-    update rea.work_instance r set version = r.version + 1, update_time = $2, next_retry_time = null
-    from q where r.instance_id = q.instance_id and r.status = 'PENDING'
-    returning r.*, q.attempt_no, q.lost_count, q.lane
+    select r.*, q.attempt_no, q.lost_count, q.lane
+    from q join rea.work_instance r on r.instance_id = q.instance_id and r.status = 'PENDING'
 )
 select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.version, i.current_action_index,
        i.retry_count, i.first_try_time, i.update_time, i.deadline_time, i.context::text, i.biz_key,

@@ -3,7 +3,7 @@
 -- $9 attributes, $10 correlation_id, $11 causation_id, $12 fired_by
 -- Runs with the caller's search_path: names no operator and no function on purpose.
 -- The inbox row is made from the event row so that the transaction has its xid before the inbox id is drawn: the
--- worker's mark (inbox_ids.sql) relies on it.
+-- worker's mark (inbox_horizon.sql) relies on it.
 with event as (
     insert into rea.work_event (event_uid, create_time, occurred_at, event_type, biz_key, event_id, source, payload,
                                 attributes, correlation_id, causation_id, fired_by)

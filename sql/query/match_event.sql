@@ -42,7 +42,7 @@ select r.route_name, r.version, r.route_group, r.priority, r.workflow_name, r.ma
                pg_catalog.format('the payload %s %s',
                    case when r.matched then 'contains' else 'does not contain' end, r.match_contains)
            when r.fits is null then
-               pg_catalog.format('the predicate %s is null: a member it needs is missing or of another type',
+               pg_catalog.format('the predicate %s is null: it compares values of different types',
                    r.match_path)
            when r.match_path is not null then pg_catalog.format('the predicate %s is %s', r.match_path, r.fits::text)
            else 'it asks for nothing but the event type'

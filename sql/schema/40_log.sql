@@ -38,7 +38,7 @@ create table rea.work_instance_log (
     instance_id uuid        not null,
     log_id      integer     not null,
     create_time timestamptz not null,
-    old_status  text,
+    old_status  text        not null,
     new_status  text        not null,
     cause       text        not null,
     primary key (instance_id, log_id)
@@ -47,7 +47,7 @@ comment on table rea.work_instance_log is 'One row per status change of an insta
 comment on column rea.work_instance_log.instance_id is 'The instance';
 comment on column rea.work_instance_log.log_id is 'Version of the instance after the change';
 comment on column rea.work_instance_log.create_time is 'When it changed';
-comment on column rea.work_instance_log.old_status is 'Status before; null at the start';
+comment on column rea.work_instance_log.old_status is 'Status before; PENDING at the start';
 comment on column rea.work_instance_log.new_status is 'Status after';
 comment on column rea.work_instance_log.cause is 'Why, for example claimed, retry, http_503, deadline, retry_instance';
 

@@ -215,6 +215,24 @@ comment on column rea.workers.live is
 comment on column rea.workers.activity is
     'What it does; like state and wait_event only shown to members of pg_read_all_stats';
 
+create view rea.workflows as
+select v.workflow_name, v.version, v.version = w.current_version as current, w.enabled, v.definition, v.defined_by,
+       v.create_time
+from rea.workflow_version v
+join rea.workflow w on w.workflow_name = v.workflow_name;
+comment on view rea.workflows is 'Every version of every workflow with its definition';
+comment on column rea.workflows.current is 'Whether new instances start with this version';
+
+create view rea.routes as
+select r.route_name, r.version, r.active, r.event_type, r.workflow_name, w.enabled, r.route_group, r.priority,
+       coalesce(r.match_contains, to_jsonb(r.match_path::text)) as match, r.from_workflow, r.defined_by, r.create_time
+from rea.route r
+join rea.workflow w on w.workflow_name = r.workflow_name;
+comment on view rea.routes is 'Every version of every route';
+comment on column rea.routes.active is 'Whether this version is in force';
+comment on column rea.routes.enabled is 'Whether its workflow is enabled';
+comment on column rea.routes.match is 'What the payload must contain, or the path predicate as a string; null: any event of the type';
+
 -- Granted to nobody: what the reading functions share.
 
 create view rea.operation_part as

@@ -23,7 +23,7 @@ begin
     execute format('grant usage on schema rea to %I', grant_viewer.role);
     execute format(
         'grant select on rea.events, rea.instances, rea.dead_letters, rea.lanes, rea.slow_actions, rea.backlog, '
-        'rea.workers to %I', grant_viewer.role);
+        'rea.workers, rea.workflows, rea.routes to %I', grant_viewer.role);
     execute format(
         'grant execute on function rea.timeline, rea.match_event, rea.validate_workflow, rea.doctor, '
         'rea.worker_seats, rea.server_state, rea.query_instance, rea.operation(text, text), rea.operation(uuid) to %I',

@@ -109,7 +109,7 @@ fn store(call: &Call, workflow: &Workflow, expected: Option<i32>) -> Result<Resu
     if let Some(expected) = expected.filter(|expected| *expected != current) {
         return Ok(Err(ApiError::WrongState {
             message: format!("workflow \"{}\" is at version {current}, not {expected}", workflow.name),
-            hint: "Somebody else changed it: read the current definition, then define yours again.",
+            hint: "Somebody else changed it: read the current definition in the view rea.workflows, then define yours again.",
         }));
     }
     let version = if same { current } else { current + 1 };
@@ -174,6 +174,7 @@ fn enable_workflow(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
 }
 
 fn set_enabled(call: &Call, enabled: bool) -> Result<Option<pg_sys::Datum>, ApiError> {
+    super::require_preload()?;
     let name: String = call.required(0, "workflow_name")?;
     let found = call.caller.as_owner(|| {
         statements::LOCK_DEFINITIONS.run(&[])?;

@@ -5,7 +5,7 @@
 
 use super::call::{Call, parameter, returned};
 use crate::error::ApiError;
-use crate::store::{self, Argument, StoreError, statements};
+use crate::store::{self, StoreError, statements};
 use crate::worker::board::{Seat, board};
 use crate::worker::wake;
 use crate::{guc, sql_function};
@@ -159,25 +159,26 @@ fn claim_event_id(call: &Call, uid: uuid::Uuid) -> Result<bool, StoreError> {
         call.parameter(SOURCE, pg_sys::TEXTOID),
         call.parameter(EVENT_ID, pg_sys::TEXTOID),
         store::pg_uuid(uid).into(),
-        now(),
+        store::pg_time(store::Clock::now()).into(),
     ])?;
     Ok(rows.processed == 1)
 }
 
 fn insert(call: &Call, uid: uuid::Uuid) -> Result<(), StoreError> {
+    let create_time = store::pg_time(store::Clock::now());
     let event_id = match call.datum(EVENT_ID) {
         Some(id) => parameter(Some(id), pg_sys::TEXTOID),
         None => uid.to_string().into(),
     };
     let occurred_at = match call.datum(OCCURRED_AT) {
         Some(time) => parameter(Some(time), pg_sys::TIMESTAMPTZOID),
-        None => now(),
+        None => create_time.into(),
     };
     // SAFETY: GetUserNameFromId returns a palloc'd string; as_owner_with_callers_path left the caller in call.caller.
     let fired_by = unsafe { pg_sys::GetUserNameFromId(call.caller.role, false) };
     statements::FIRE_EVENT.run(&[
         store::pg_uuid(uid).into(),
-        now(),
+        create_time.into(),
         occurred_at,
         call.parameter(EVENT_TYPE, pg_sys::TEXTOID),
         call.parameter(BIZ_KEY, pg_sys::TEXTOID),
@@ -191,10 +192,6 @@ fn insert(call: &Call, uid: uuid::Uuid) -> Result<(), StoreError> {
         unsafe { std::ffi::CStr::from_ptr(fired_by) }.to_string_lossy().into_owned().into(),
     ])?;
     Ok(())
-}
-
-fn now() -> Argument<'static> {
-    store::pg_time(store::Clock::now()).into()
 }
 
 /// The same id again changes nothing and is no error (requirement C4); other contents under it deserve a warning.

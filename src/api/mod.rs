@@ -49,7 +49,7 @@ use pgrx::pg_sys;
 
 mod server;
 
-/// Everything but fire_event needs shared memory: without it nothing would ever run.
+/// What changes something, fire_event apart, needs shared memory: without it nothing would ever run. Reading does not.
 fn require_preload() -> Result<(), ApiError> {
     board::board().map(|_| ()).ok_or(ApiError::NotPreloaded)
 }

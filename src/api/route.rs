@@ -202,13 +202,14 @@ pub fn drop_own(workflow: &str) -> Result<(), StoreError> {
 }
 
 fn drop_route(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
+    super::require_preload()?;
     let name: String = call.required(0, "route_name")?;
     let found = call.caller.as_owner(|| {
         statements::LOCK_DEFINITIONS.run(&[])?;
         Ok(statements::DEACTIVATE_ROUTE.run(&[name.as_str().into()])?.processed)
     })?;
     if found == 0 {
-        let hint = "The table of active routes is shown by rea.match_event for an event type.";
+        let hint = "The view rea.routes lists them.";
         return Err(ApiError::NotFound { kind: "route", name, hint });
     }
     Ok(None)

@@ -15,7 +15,7 @@ use crate::flow::template::{Piece, Text, plain, render_text, value};
 const NOT_UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The longest URL that is sent, in bytes.
-pub const LONGEST_URL: usize = 64_000;
+pub const LONGEST_URL: usize = 15_000;
 
 /// Where a request goes.
 #[derive(Debug, Clone, PartialEq, Eq)]

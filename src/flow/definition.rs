@@ -72,7 +72,7 @@ impl Action {
         match value {
             Some("true") => None,
             Some("false") => Some("\"when\" is false"),
-            _ => Some("\"when\" is null: a value that it compares is missing or of another type"),
+            _ => Some("\"when\" is null: it compares values of different types"),
         }
     }
 }

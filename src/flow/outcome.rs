@@ -76,8 +76,6 @@ pub enum Transport {
     Truncated,
     /// The answer was not HTTP.
     Malformed,
-    /// The answer's header section is over the limit.
-    TooManyHeaders,
     /// The client would not send this request; nothing was sent.
     Invalid,
     /// This machine ran out of threads or file descriptors; nothing was sent.
@@ -88,7 +86,7 @@ pub enum Transport {
 
 impl Transport {
     /// All of them, for tests and for the names that `retryOn` knows.
-    pub const ALL: [Transport; 11] = [
+    pub const ALL: [Transport; 10] = [
         Transport::Dns,
         Transport::Connect,
         Transport::Tls,
@@ -96,7 +94,6 @@ impl Transport {
         Transport::Reset,
         Transport::Truncated,
         Transport::Malformed,
-        Transport::TooManyHeaders,
         Transport::Invalid,
         Transport::Local,
         Transport::Other,
@@ -112,7 +109,6 @@ impl Transport {
             Transport::Reset => "reset",
             Transport::Truncated => "truncated",
             Transport::Malformed => "malformed",
-            Transport::TooManyHeaders => "too_many_headers",
             Transport::Invalid => "invalid_request",
             Transport::Local => "local",
             Transport::Other => "transport",
@@ -129,7 +125,6 @@ impl Transport {
             Transport::Reset => "the connection was closed before the answer",
             Transport::Truncated => "the answer ended early",
             Transport::Malformed => "the answer is not valid HTTP",
-            Transport::TooManyHeaders => "the answer's headers are over the limit",
             Transport::Invalid => "the request could not be built",
             Transport::Local => "this server ran out of threads or file descriptors",
             Transport::Other => "the request failed",
@@ -140,12 +135,9 @@ impl Transport {
     fn may_have_been_sent(self) -> bool {
         match self {
             Transport::Dns | Transport::Connect | Transport::Tls | Transport::Invalid | Transport::Local => false,
-            Transport::Timeout
-            | Transport::Reset
-            | Transport::Truncated
-            | Transport::Malformed
-            | Transport::TooManyHeaders
-            | Transport::Other => true,
+            Transport::Timeout | Transport::Reset | Transport::Truncated | Transport::Malformed | Transport::Other => {
+                true
+            }
         }
     }
 }

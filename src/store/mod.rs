@@ -14,7 +14,7 @@ mod value;
 pub mod work;
 
 pub use spi::{Argument, Row, Rows, connected};
-pub use statement::{ALL, Statement, statements};
+pub use statement::{Statement, statements};
 pub use transaction::{extension_is_present, subtransaction, transaction};
 pub use value::{Clock, pg_time, pg_uuid, utc, uuid};
 

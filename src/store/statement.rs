@@ -21,9 +21,6 @@ macro_rules! statements {
                 };
             )*
         }
-
-        /// All statements, for the test that prepares each against the installed schema.
-        pub static ALL: &[&Statement] = &[$(&statements::$constant),*];
     };
 }
 

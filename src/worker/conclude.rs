@@ -234,12 +234,14 @@ fn transport(failure: &TransportFailure) -> Transport {
         TransportError::Request => Transport::Invalid,
         TransportError::Dns => Transport::Dns,
         TransportError::Connect => Transport::Connect,
+        TransportError::Tls if failure.sent => Transport::Reset,
         TransportError::Tls => Transport::Tls,
         TransportError::Timeout if failure.sent => Transport::Timeout,
         TransportError::Timeout => Transport::Connect,
         TransportError::Reset => Transport::Reset,
         TransportError::Truncated => Transport::Truncated,
         TransportError::Malformed => Transport::Malformed,
+        TransportError::Local if failure.sent => Transport::Other,
         TransportError::Local => Transport::Local,
     }
 }

@@ -36,18 +36,27 @@ pub struct Lanes {
     /// Attempts in flight over all lanes.
     pub in_flight: usize,
     bound: usize,
+    threads: usize,
+    /// Whether more than one lane wants threads in this turn.
+    contended: bool,
     turn: usize,
 }
 
 impl Lanes {
-    /// Lanes with this bound on each one's attempts in flight.
-    pub fn new(bound: usize) -> Lanes {
-        Lanes { by_name: HashMap::new(), in_flight: 0, bound, turn: 0 }
+    /// Lanes with this bound on each one's attempts in flight, and this many threads for all.
+    pub fn new(bound: usize, threads: usize) -> Lanes {
+        Lanes { by_name: HashMap::new(), in_flight: 0, bound, threads, contended: false, turn: 0 }
     }
 
-    /// Changes the bound; what is in flight stays in flight.
-    pub fn set_bound(&mut self, bound: usize) {
-        self.bound = bound;
+    /// Changes the bounds; what is in flight stays in flight.
+    pub fn set_bounds(&mut self, bound: usize, threads: usize) {
+        (self.bound, self.threads) = (bound, threads);
+    }
+
+    /// Finds out whether lanes have to share the threads.
+    pub fn begin_turn(&mut self, now: DateTime<Utc>) {
+        let wants = |lane: &&Lane| lane.in_flight > 0 || lane.wake.is_some_and(|wake| wake <= now);
+        self.contended = self.by_name.values().filter(wants).nth(1).is_some();
     }
 
     /// The bound of a lane.
@@ -57,7 +66,7 @@ impl Lanes {
 
     /// Free places of a lane.
     pub fn room(&self, lane: &str) -> usize {
-        self.bound(lane).saturating_sub(self.by_name.get(lane).map_or(0, |lane| lane.in_flight))
+        Ledger::default().room(self, lane)
     }
 
     /// The lane's shared name.
@@ -239,10 +248,16 @@ impl Ledger {
     }
 
     /// Places the lane would have free.
+    ///
+    /// While lanes contend, none may hold more threads than are left free for the others (the dynamic threshold of
+    /// Choudhury and Hahne): one stuck receiver after the other gets half of what is left, and a healthy lane always
+    /// finds a thread. Alone, a lane may fill the pool and have more prefetched.
     pub fn room(&self, lanes: &Lanes, lane: &str) -> usize {
         let in_flight = lanes.by_name.get(lane).map_or(0, |lane| lane.in_flight) as isize;
-        let change = self.change.get(lane).copied().unwrap_or(0);
-        (lanes.bound(lane) as isize - in_flight - change).max(0) as usize
+        let held = in_flight + self.change.get(lane).copied().unwrap_or(0);
+        let own = lanes.bound(lane) as isize - held;
+        let shared = if lanes.contended { lanes.threads as isize - self.held(lanes) as isize - held } else { own };
+        own.min(shared).max(0) as usize
     }
 
     /// Attempts the worker would hold.
@@ -283,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_lane_never_gets_more_places_than_its_bound() {
-        let mut lanes = Lanes::new(2);
+        let mut lanes = Lanes::new(2, 99);
         let lane = lanes.name("a");
         let mut ledger = Ledger::default();
         assert!(ledger.try_take(&lanes, &lane, 10));
@@ -297,12 +312,12 @@ mod tests {
 
     #[test]
     fn lost_instances_run_one_at_a_time() {
-        assert_eq!(Lanes::new(64).room(SOLO), 1);
+        assert_eq!(Lanes::new(64, 99).room(SOLO), 1);
     }
 
     #[test]
     fn a_due_lane_without_room_does_not_wake_the_worker() {
-        let mut lanes = Lanes::new(1);
+        let mut lanes = Lanes::new(1, 99);
         let lane = lanes.name("a");
         lanes.expect("a", at(5));
         assert_eq!(lanes.next_wake(), Some(at(5)));
@@ -312,13 +327,43 @@ mod tests {
 
     #[test]
     fn every_due_lane_gets_a_place_before_any_gets_all() {
-        let mut lanes = Lanes::new(100);
+        let mut lanes = Lanes::new(100, 999);
         for lane in ["a", "b", "c"] {
             lanes.expect(lane, at(1));
         }
         let due = lanes.due(at(1), &Ledger::default(), 9);
         assert_eq!(due.iter().map(|(_, room)| *room).collect::<Vec<_>>(), [3, 3, 3]);
         assert_eq!(lanes.due(at(1), &Ledger::default(), 2).len(), 2);
+    }
+
+    #[test]
+    fn stuck_lanes_leave_threads_for_the_next_one() {
+        let mut lanes = Lanes::new(64, 256);
+        let mut got = Vec::new();
+        for stuck in 0..9 {
+            let lane = lanes.name(&format!("stuck{stuck}"));
+            lanes.expect(&lane, at(1));
+            lanes.begin_turn(at(1));
+            let mut ledger = Ledger::default();
+            while ledger.try_take(&lanes, &lane, 512) {}
+            ledger.apply(&mut lanes);
+            got.push(lanes.by_name[&lane].in_flight);
+        }
+        assert_eq!(got, [64, 64, 64, 32, 16, 8, 4, 2, 1]);
+        let healthy = lanes.name("healthy");
+        lanes.begin_turn(at(1));
+        assert!(lanes.room(&healthy) >= 1);
+    }
+
+    #[test]
+    fn a_lane_alone_may_fill_the_pool_and_more() {
+        let mut lanes = Lanes::new(1024, 32);
+        let lane = lanes.name("only");
+        lanes.expect(&lane, at(1));
+        lanes.begin_turn(at(1));
+        let mut ledger = Ledger::default();
+        while ledger.try_take(&lanes, &lane, 288) {}
+        assert_eq!(ledger.held(&lanes), 288);
     }
 
     #[test]
@@ -333,7 +378,7 @@ mod tests {
 
     #[test]
     fn the_percentile_is_of_the_recent_attempts() {
-        let mut lanes = Lanes::new(1);
+        let mut lanes = Lanes::new(1, 99);
         let lane = lanes.name("a");
         for ms in 1..=100 {
             lanes.note(&lane, true, false, Duration::from_millis(ms));

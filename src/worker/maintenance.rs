@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// How often lanes are reported while they change.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
+/// Groups that one alert names; the rest is counted.
+const MOST_GROUPS: usize = 100;
 /// How many polls pass between two scans of all lanes.
 const POLLS_PER_SCAN: u32 = 10;
 
@@ -180,9 +182,13 @@ fn report_lanes(worker: &mut Worker) -> Result<(), StoreError> {
 fn announce() -> Result<(), StoreError> {
     let now = Clock::now();
     let news = upkeep::announce_dead_letters(now)?.into_iter().chain(upkeep::announce_unrouted(now)?);
-    for group in news {
+    let groups: Vec<upkeep::News> = news.collect();
+    for group in groups.iter().take(MOST_GROUPS) {
         pgrx::warning!("rea: {}", group.text);
         upkeep::notify_alert(&group.json)?;
+    }
+    if groups.len() > MOST_GROUPS {
+        pgrx::warning!("rea: {} more groups of dead letters or unrouted events", groups.len() - MOST_GROUPS);
     }
     Ok(())
 }

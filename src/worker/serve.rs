@@ -94,10 +94,7 @@ impl Worker {
             Ok(generation) => generation,
             Err(error) => pgrx::error!("rea worker could not register: {error}"),
         };
-        let pool = match Pool::new(&pool_settings()) {
-            Ok(pool) => pool,
-            Err(error) => pgrx::error!("rea worker could not start its HTTP client: {error}"),
-        };
+        let pool = start_pool();
         Some(Worker {
             board,
             seat,
@@ -105,7 +102,7 @@ impl Worker {
             extension,
             worker_no,
             generation,
-            lanes: Lanes::new(guc::lane_max_in_flight()),
+            lanes: Lanes::new(guc::lane_max_in_flight(), guc::http_threads()),
             inbox: InboxMark::default(),
             has_polled: false,
             dead: Vec::new(),
@@ -325,7 +322,7 @@ impl Worker {
     }
 
     fn reconfigure(&mut self) {
-        self.lanes.set_bound(guc::lane_max_in_flight());
+        self.lanes.set_bounds(guc::lane_max_in_flight(), guc::http_threads());
         if let Err(error) = self.pool.reconfigure(&pool_settings()) {
             pgrx::warning!("rea worker keeps its former HTTP settings: {error}");
         }
@@ -333,6 +330,19 @@ impl Worker {
 
     fn complain(&self, error: &StoreError) {
         pgrx::warning!("rea worker {} could not finish a turn and tries again: {error}", self.worker_no);
+    }
+}
+
+/// A CA file that cannot be read must not stop the receivers that need none.
+fn start_pool() -> Pool {
+    let settings = pool_settings();
+    let pool = Pool::new(&settings).or_else(|error| {
+        pgrx::warning!("rea worker does without rea.ca_file: {error}");
+        Pool::new(&PoolSettings { ca_file: None, ..settings })
+    });
+    match pool {
+        Ok(pool) => pool,
+        Err(error) => pgrx::error!("rea worker could not start its HTTP client: {error}"),
     }
 }
 

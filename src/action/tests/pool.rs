@@ -71,6 +71,7 @@ fn the_descriptor_is_raised_by_completions_and_cleared_by_taking_them() {
     let pool = pool_performing(2, |_, _| empty_reply());
     assert!(!is_raised(&pool, 0));
     pool.submit(jobs(0..3, &request("")));
+    pool.reinforce();
     assert!(is_raised(&pool, 5000));
     collect(&pool, 3);
     eventually("the descriptor is quiet", || {
@@ -86,9 +87,11 @@ fn threads_grow_with_the_work_up_to_the_limit() {
     assert_eq!((pool.threads(), pool.capacity()), (0, 6));
     let stuck = Request { timeout: Duration::from_secs(1), ..request(sink.url()) };
     pool.submit(jobs(0..2, &stuck));
+    pool.reinforce();
     eventually("two run", || pool.running() == 2);
     assert_eq!(pool.threads(), 2);
     pool.submit(jobs(2..20, &stuck));
+    pool.reinforce();
     eventually("six run", || pool.running() == 6);
     assert_eq!((pool.threads(), pool.queued()), (6, 14));
 }
@@ -122,6 +125,7 @@ fn a_panic_is_an_answer_and_the_thread_goes_on() {
     });
     pool.submit(jobs([1], &super::get("")));
     pool.submit(jobs([2], &request("")));
+    pool.reinforce();
     let mut completions = collect(&pool, 2);
     completions.sort_by_key(|completion| completion.token);
     let [panicked, fine] = completions.as_slice() else { panic!("{completions:?}") };
@@ -140,6 +144,7 @@ fn a_lower_limit_lets_threads_go_and_a_higher_one_brings_more() {
         empty_reply()
     });
     pool.submit(jobs(0..10, &request("")));
+    pool.reinforce();
     eventually("six run", || pool.running() == 6);
     pool.reconfigure(&settings(8)).unwrap();
     eventually("eight run", || pool.running() == 8);
@@ -156,6 +161,7 @@ fn dropping_the_pool_waits_for_nothing() {
     let sink = Sink::new(Peer::hang);
     let pool = Pool::new(&settings(4)).unwrap();
     pool.submit(jobs(0..8, &Request { timeout: Duration::from_secs(5), ..request(sink.url()) }));
+    pool.reinforce();
     eventually("all are stuck", || sink.connections() == 4);
     let from = Instant::now();
     drop(pool);
@@ -168,8 +174,10 @@ fn a_stuck_receiver_does_not_hold_up_another() {
     let pool = Pool::new(&settings(8)).unwrap();
     let timeout = Duration::from_secs(3);
     pool.submit(jobs(0..6, &Request { timeout, ..request(stuck.url()) }));
+    pool.reinforce();
     let from = Instant::now();
     pool.submit(jobs(100..150, &request(healthy.url())));
+    pool.reinforce();
     let completions = collect(&pool, 50);
     assert!(from.elapsed() < Duration::from_secs(2), "{:?}", from.elapsed());
     assert!(completions.iter().all(|completion| completion.token >= 100));
@@ -235,4 +243,14 @@ fn a_panic_tells_its_place_and_text() {
     let text = threads::catch(|| panic!("why")).map(|()| String::new()).unwrap_err();
     assert!(text.ends_with(": why"), "{text}");
     assert_eq!(threads::catch(|| 7), Ok(7));
+}
+
+#[test]
+fn a_batch_wakes_few_threads_until_it_is_reinforced() {
+    let sink = Sink::new(Peer::hang);
+    let pool = Pool::new(&settings(64)).unwrap();
+    pool.submit(jobs(0..40, &request(sink.url())));
+    assert_eq!(pool.threads(), 3, "one for each sixteen jobs");
+    pool.reinforce();
+    assert_eq!(pool.threads(), 40);
 }

@@ -95,11 +95,9 @@ fn every_transport_failure_has_a_class_by_what_the_receiver_may_have_seen() {
             Transport::Invalid => [Class::Permanent; 4],
             Transport::Dns | Transport::Connect | Transport::Tls | Transport::Local => [Class::Retry; 4],
             Transport::Reset => [Class::Retry, Class::RepeatOnce, Class::Unknown, Class::Unknown],
-            Transport::Timeout
-            | Transport::Truncated
-            | Transport::Malformed
-            | Transport::TooManyHeaders
-            | Transport::Other => [Class::Retry, Class::Retry, Class::Unknown, Class::Unknown],
+            Transport::Timeout | Transport::Truncated | Transport::Malformed | Transport::Other => {
+                [Class::Retry, Class::Retry, Class::Unknown, Class::Unknown]
+            }
         };
         let found = [class(false, &idempotent), class(true, &idempotent), class(false, &once), class(true, &once)];
         assert_eq!(found, expected, "{kind:?}");

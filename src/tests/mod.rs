@@ -1,1 +1,0 @@
-//! Tests that run inside PostgreSQL, one file per concept.
