@@ -19,3 +19,5 @@ where c.relnamespace = 'rea'::regnamespace and c.relkind in ('r', 'v', 'S')
 select pg_describe_object(d.classid, d.objid, 0) as outside from pg_depend d
 join pg_extension e on d.refclassid = 'pg_extension'::regclass and d.refobjid = e.oid and e.extname = 'rea' and d.deptype = 'e'
 where pg_describe_object(d.classid, d.objid, 0) !~ ' rea\.' and d.classid <> 'pg_namespace'::regclass;
+select t.oid::regtype as type_without_comment from pg_type t left join pg_class c on c.oid = t.typrelid
+where t.typnamespace = 'rea'::regnamespace and (t.typtype <> 'c' or c.relkind = 'c') and t.typelem = 0 and obj_description(t.oid, 'pg_type') is null order by 1;

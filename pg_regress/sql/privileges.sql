@@ -27,6 +27,8 @@ select regress.define('{"workflowName": "guardedFlow", "triggerEvent": "guarded.
     {"name": "call", "type": "http", "config": {"url": "http://receiver/first/1/503/echo", "timeoutMs": 5000}}]}') as version;
 select rea.define_route('guardedRoute', 'guarded.other', 'guardedFlow') as version;
 select rea.drop_route('guardedRoute');
+select w.workflow_name from rea.workflows w where w.workflow_name = 'guardedFlow';
+select r.route_name from rea.routes r where r.workflow_name = 'guardedFlow';
 select * from rea.workflow;
 select * from rea.work_event;
 reset session authorization;
@@ -68,7 +70,7 @@ select t.answer, left(t.attempt, 90) as attempt from regress.mallory_tries(array
     'select * from rea.workflow_version', 'select * from rea.route', 'select * from rea.work_instance', 'select * from rea.work_queue', 'select * from rea.work_action_log',
     'select * from rea.work_instance_log', 'select * from rea.work_dead_letter', 'select * from rea.work_generation', 'select * from rea.lane_stat', 'select last_value from rea.work_inbox_inbox_id_seq',
     'select * from rea.events', 'select * from rea.instances', 'select * from rea.dead_letters', 'select * from rea.lanes', 'select * from rea.slow_actions', 'select * from rea.backlog',
-    'select * from rea.workers', 'select * from rea.live_worker', 'select * from rea.operation_part',
+    'select * from rea.workers', 'select * from rea.workflows', 'select * from rea.routes', 'select * from rea.live_worker', 'select * from rea.operation_part',
     'insert into rea.work_inbox (event_uid) values (gen_random_uuid())', 'update rea.work_queue set due_time = now()', 'delete from rea.work_dead_letter', 'truncate rea.work_event', 'lock table rea.work_queue',
     $$select rea.define_workflow('{}')$$, $$select * from rea.validate_workflow('{}')$$, $$select rea.disable_workflow('guardedFlow')$$, $$select rea.enable_workflow('guardedFlow')$$,
     $$select rea.define_route('hers', 'guarded.made', 'guardedFlow')$$, $$select rea.drop_route('guardedFlow')$$, $$select * from rea.match_event('guarded.made', 'K')$$,

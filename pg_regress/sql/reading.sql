@@ -107,8 +107,7 @@ insert into rea.lane_stat (lane, in_flight, max_in_flight, success_count, failur
     ('http://quiet.internal:80', 0, 64, 0, 0, null, false, now());
 insert into rea.work_instance_log (instance_id, log_id, create_time, old_status, new_status, cause) values
     (pg_temp.uid(1004), 1, now(), 'PENDING', 'RUNNING', 'claimed'), (pg_temp.uid(1004), 4, now(), 'RUNNING', 'PENDING', 'http_503'),
-    (pg_temp.uid(1004), 5, now(), 'PENDING', 'RUNNING', 'claimed'), (pg_temp.uid(1004), 8, now(), 'RUNNING', 'DEAD', 'http_503'),
-    (pg_temp.uid(1011), 1, now(), null, 'PENDING', 'routed');
+    (pg_temp.uid(1004), 5, now(), 'PENDING', 'RUNNING', 'claimed'), (pg_temp.uid(1004), 8, now(), 'RUNNING', 'DEAD', 'http_503');
 insert into rea.work_action_log (instance_id, log_id, attempt_no, cost_ms, start_time, end_time, create_time, next_retry_time,
                                  action_name, status, request_summary, response_summary, error_code, error_msg) values
     (pg_temp.uid(1004), 2, 1, 12, now(), now(), now(), null, 'deductStock', 'SUCCESS', 'POST …', '200 {"id": 7}', null, null),

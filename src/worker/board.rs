@@ -13,6 +13,8 @@ pub const SEATS: usize = 64;
 /// Sessions in wait_operation at once.
 pub const WAITERS: usize = 256;
 const NEWS: usize = 64;
+/// Commands at once that want a database to themselves.
+const ABSENCES: usize = 16;
 
 static BOARD: PgAtomic<AssertPGRXSharedMemory<Board>> = unsafe { PgAtomic::new(c"rea board") };
 static PRELOADED: OnceLock<()> = OnceLock::new();
@@ -27,6 +29,8 @@ pub struct Board {
     pub waiters: [Waiter; WAITERS],
     /// Databases in which the extension was just created, for the launcher to look at.
     news: [AtomicU32; NEWS],
+    /// Databases that a command wants to itself: their workers leave and none is started.
+    kept_away: [AtomicU32; ABSENCES],
     /// Set when more databases had news than fit: the launcher looks at all.
     pub news_overflow: AtomicBool,
     /// 1 while a database could not get a worker for want of a slot (see doctor).
@@ -147,6 +151,7 @@ impl Board {
             }),
             waiters: std::array::from_fn(|_| Waiter { process: Process::none(), event: AtomicU64::new(0) }),
             news: std::array::from_fn(|_| AtomicU32::new(0)),
+            kept_away: std::array::from_fn(|_| AtomicU32::new(0)),
             news_overflow: AtomicBool::new(false),
             out_of_slots: AtomicBool::new(false),
             conflicting_repeats: AtomicU64::new(0),
@@ -163,6 +168,24 @@ impl Board {
             self.news_overflow.store(true, Ordering::Release);
         }
         self.launcher.wake();
+    }
+
+    /// Keeps workers away from a database until [`Board::let_in`]; `None` when too many commands do so already.
+    pub fn keep_away(&self, database: pg_sys::Oid) -> Option<usize> {
+        self.kept_away
+            .iter()
+            .position(|place| place.compare_exchange(0, database.to_u32(), Ordering::AcqRel, Ordering::Acquire).is_ok())
+    }
+
+    /// Lets workers in again.
+    pub fn let_in(&self, place: usize) {
+        let database = self.kept_away[place].swap(0, Ordering::AcqRel);
+        self.tell_launcher(pg_sys::Oid::from(database));
+    }
+
+    /// Whether a command wants this database to itself.
+    pub fn is_kept_away(&self, database: u32) -> bool {
+        self.kept_away.iter().any(|place| place.load(Ordering::Acquire) == database)
     }
 
     /// Databases that deserve a look since the last call.

@@ -161,8 +161,12 @@ impl Launcher {
     }
 
     fn start_workers(&mut self, now: Instant) {
-        let due: Vec<u32> =
-            self.databases.iter().filter(|(_, d)| d.wanted && d.next_try <= now).map(|(oid, _)| *oid).collect();
+        let due: Vec<u32> = self
+            .databases
+            .iter()
+            .filter(|(oid, d)| d.wanted && d.next_try <= now && !self.board.is_kept_away(**oid))
+            .map(|(oid, _)| *oid)
+            .collect();
         let mut missing_slot = false;
         for oid in due {
             for worker_no in 0..guc::workers() as u32 {

@@ -16,6 +16,7 @@ mod prepare;
 mod process;
 mod serve;
 mod turn;
+mod utility;
 pub mod wake;
 
 use pgrx::bgworkers::{BackgroundWorkerBuilder, BgWorkerStartTime};
@@ -38,6 +39,7 @@ pub fn init() {
     if upgrading {
         return;
     }
+    utility::init();
     BackgroundWorkerBuilder::new("rea launcher")
         .set_type("rea launcher")
         .set_library(LIBRARY)

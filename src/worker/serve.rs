@@ -71,6 +71,8 @@ pub enum Leave {
     NotNeeded,
     /// Another worker took this one for dead.
     Deposed,
+    /// A command wants the database to itself.
+    KeptAway,
 }
 
 /// A turn's result: `None` when the extension is gone.
@@ -145,6 +147,9 @@ impl Worker {
     fn reason_to_leave(&self) -> Option<Leave> {
         if self.seat.generation.load(Ordering::Acquire) != self.generation {
             return Some(Leave::Deposed);
+        }
+        if self.board.is_kept_away(self.database.to_u32()) {
+            return Some(Leave::KeptAway);
         }
         (self.worker_no as usize >= guc::workers()).then_some(Leave::NotNeeded)
     }

@@ -1,0 +1,151 @@
+//! DROP DATABASE and its like want the database to themselves: rea's workers leave first and come back afterwards.
+//!
+//! PostgreSQL waits five seconds for other sessions and then fails; without this, no database that holds rea could be
+//! dropped, renamed, moved or copied while its workers run. Workers are only sent away for a command that the caller may
+//! run; they return as soon as it has ended, whatever its end.
+
+use super::board::{Board, Seat, board};
+use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
+use pgrx::prelude::*;
+use std::ffi::CStr;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How long a command waits for the workers to leave; then PostgreSQL says what is in the way.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Wait between two looks.
+const STEP: Duration = Duration::from_millis(5);
+
+type Hook = unsafe extern "C-unwind" fn(
+    *mut pg_sys::PlannedStmt,
+    *const std::ffi::c_char,
+    bool,
+    pg_sys::ProcessUtilityContext::Type,
+    pg_sys::ParamListInfo,
+    *mut pg_sys::QueryEnvironment,
+    *mut pg_sys::DestReceiver,
+    *mut pg_sys::QueryCompletion,
+);
+
+static NEXT: OnceLock<Option<Hook>> = OnceLock::new();
+
+/// Hooks into utility commands; for a preloaded library only.
+pub fn init() {
+    // SAFETY: the postmaster loads libraries on its only thread; whoever hooked in before is called on.
+    unsafe {
+        let _ = NEXT.set(pg_sys::ProcessUtility_hook);
+        pg_sys::ProcessUtility_hook = Some(process_utility);
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn process_utility(
+    statement: *mut pg_sys::PlannedStmt,
+    text: *const std::ffi::c_char,
+    read_only_tree: bool,
+    context: pg_sys::ProcessUtilityContext::Type,
+    parameters: pg_sys::ParamListInfo,
+    environment: *mut pg_sys::QueryEnvironment,
+    receiver: *mut pg_sys::DestReceiver,
+    completion: *mut pg_sys::QueryCompletion,
+) {
+    // SAFETY: PostgreSQL passes a valid statement; errors of the command itself unwind through the guard.
+    unsafe {
+        let _absence = wanted_alone((*statement).utilityStmt).and_then(Absence::of);
+        match NEXT.get().copied().flatten() {
+            Some(next) => pg_guard_ffi_boundary(|| {
+                next(statement, text, read_only_tree, context, parameters, environment, receiver, completion);
+            }),
+            None => pg_sys::standard_ProcessUtility(
+                statement,
+                text,
+                read_only_tree,
+                context,
+                parameters,
+                environment,
+                receiver,
+                completion,
+            ),
+        }
+    }
+}
+
+/// The database that the command needs to itself, if the caller may run it.
+unsafe fn wanted_alone(node: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
+    // SAFETY: the tag says what the node is.
+    unsafe {
+        let name = match (*node).type_ {
+            pg_sys::NodeTag::T_DropdbStmt => (*node.cast::<pg_sys::DropdbStmt>()).dbname,
+            pg_sys::NodeTag::T_AlterDatabaseStmt => (*node.cast::<pg_sys::AlterDatabaseStmt>()).dbname,
+            pg_sys::NodeTag::T_RenameStmt => {
+                let rename = node.cast::<pg_sys::RenameStmt>();
+                if (*rename).renameType != pg_sys::ObjectType::OBJECT_DATABASE {
+                    return None;
+                }
+                (*rename).subname
+            }
+            pg_sys::NodeTag::T_CreatedbStmt => template((*node.cast::<pg_sys::CreatedbStmt>()).options)?,
+            _ => return None,
+        };
+        let database = pg_sys::get_database_oid(name, true);
+        (database != pg_sys::InvalidOid && may_command(database)).then_some(database)
+    }
+}
+
+unsafe fn template(options: *mut pg_sys::List) -> Option<*const std::ffi::c_char> {
+    // SAFETY: the options of CREATE DATABASE are a list of DefElem.
+    unsafe {
+        let options = pgrx::PgList::<pg_sys::DefElem>::from_pg(options);
+        let option = options.iter_ptr().find(|option| CStr::from_ptr((**option).defname) == c"template")?;
+        (!(*option).arg.is_null()).then(|| pg_sys::defGetString(option).cast_const())
+    }
+}
+
+fn may_command(database: pg_sys::Oid) -> bool {
+    // SAFETY: catalog look-ups inside the command's transaction.
+    unsafe {
+        let role = pg_sys::GetUserId();
+        #[cfg(feature = "pg15")]
+        let owns = pg_sys::pg_database_ownercheck(database, role);
+        #[cfg(not(feature = "pg15"))]
+        let owns = pg_sys::object_ownercheck(pg_sys::DatabaseRelationId, database, role);
+        owns || pg_sys::superuser()
+    }
+}
+
+/// The time during which workers keep away from a database; ends when dropped, also by an error.
+struct Absence {
+    board: &'static Board,
+    place: usize,
+}
+
+impl Absence {
+    fn of(database: pg_sys::Oid) -> Option<Absence> {
+        let board = board()?;
+        let at_work = |seat: &&Seat| {
+            seat.database.load(Ordering::Acquire) == database.to_u32()
+                && seat.state.load(Ordering::Acquire) != Seat::FREE
+        };
+        board.seats.iter().find(at_work)?;
+        let place = board.keep_away(database)?;
+        let absence = Absence { board, place };
+        let until = Instant::now() + PATIENCE;
+        while let Some(seat) = board.seats.iter().find(at_work) {
+            seat.process.wake();
+            board.launcher.wake();
+            if Instant::now() > until {
+                break;
+            }
+            std::thread::sleep(STEP);
+            pgrx::check_for_interrupts!();
+        }
+        Some(absence)
+    }
+}
+
+impl Drop for Absence {
+    fn drop(&mut self) {
+        self.board.let_in(self.place);
+    }
+}
