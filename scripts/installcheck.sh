@@ -14,7 +14,7 @@ regress="$("$bin/pg_config" --pkglibdir)/pgxs/src/test/regress/pg_regress"
 
 tests=()
 for file in "$ROOT"/pg_regress/sql/{setup,*}.sql; do
-    [ -e "$file" ] || break
+    [ -e "$file" ] || continue
     name=$(basename "$file" .sql)
     [ "${tests[0]:-}" != setup ] || [ "$name" != setup ] || continue
     compgen -G "$ROOT/pg_regress/expected/$name.out" >/dev/null ||
@@ -24,7 +24,7 @@ done
 [ ${#tests[@]} -gt 0 ] || { echo "no tests in pg_regress/"; exit "${missing:-0}"; }
 
 base=$(server_folder installcheck)
-trap 'stop_server "$bin" "$base/data"; kill "${receiver:-}" 2>/dev/null; rm -rf "$base"' EXIT
+trap 'stop_server "$bin" "$base/data"; [ -z "${receiver:-}" ] || kill "$receiver" 2>/dev/null || true; rm -rf "$base"' EXIT
 receiver_port=$(free_port)
 python3 "$ROOT/pg_regress/receiver.py" "$receiver_port" &
 receiver=$!

@@ -15,7 +15,7 @@ fn every_statement_file_prepares_against_the_installed_schema() {
         let path = entry.expect("folder entry").path();
         let text = fs::read_to_string(&path).expect("statement file");
         if let Err(error) = client.prepare(&text) {
-            panic!("{}: {error}", path.display());
+            panic!("{}: {error:?}", path.display());
         }
         prepared += 1;
     }

@@ -40,3 +40,43 @@ drop extension rea;
 call pg_temp.wait_for($$ not exists (select from pg_stat_activity a where a.datname = current_database() and a.pid <> pg_backend_pid()) $$);
 \c :here
 drop database regress_again;
+-- A database with a worker at work is renamed, copied and dropped like any other: the worker makes way and comes back.
+create database regress_busy;
+\c regress_busy
+create extension rea;
+create procedure wait_for_worker() language plpgsql as $$
+begin
+    for turn in 1 .. 1500 loop
+        if exists (select from rea.live_worker) then return; end if;
+        commit;
+        perform pg_sleep(0.02);
+    end loop;
+    raise exception 'waited in vain for a worker';
+end
+$$;
+call wait_for_worker();
+select w.pid as worker from rea.live_worker w \gset
+\c :here
+-- Whoever may not do it sends no worker away.
+create role regress_stranger createdb;
+set session authorization regress_stranger;
+drop database regress_busy;
+alter database regress_busy rename to regress_renamed;
+create database regress_copy template regress_busy;
+reset session authorization;
+drop role regress_stranger;
+select count(*) as still_there from pg_stat_activity a where a.pid = :worker;
+alter database regress_busy rename to regress_renamed;
+\c regress_renamed
+call wait_for_worker();
+\c :here
+create database regress_copy template regress_renamed;
+\c regress_renamed
+call wait_for_worker();
+\c :here
+drop database regress_renamed;
+drop database regress_copy;
+-- A transaction block refuses it as ever.
+begin;
+drop database regress_busy;
+rollback;

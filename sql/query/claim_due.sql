@@ -18,7 +18,8 @@ with picked as (
     set status = 'RUNNING', version = r.version + 1, update_time = $4, next_retry_time = null,
         first_try_time = coalesce(r.first_try_time, $4)
     from q where r.instance_id = q.instance_id and r.status = 'PENDING'
-    returning r.*, q.attempt_no, q.lost_count, q.lane
+    returning r.instance_id, r.event_uid, r.workflow_name, r.workflow_version, r.version, r.current_action_index, r.retry_count,
+              r.first_try_time, r.update_time, r.deadline_time, r.context, r.biz_key, q.attempt_no, q.lost_count, q.lane
 )
 select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.version, i.current_action_index,
        i.retry_count, i.first_try_time, i.update_time, i.deadline_time, i.context::text, i.biz_key,

@@ -11,7 +11,8 @@ with picked as (
     from picked p where c.instance_id = p.instance_id
     returning c.instance_id, c.attempt_no, c.lost_count, c.lane
 ), i as (
-    select r.*, q.attempt_no, q.lost_count, q.lane
+    select r.instance_id, r.event_uid, r.workflow_name, r.workflow_version, r.version, r.current_action_index, r.retry_count,
+           r.first_try_time, r.update_time, r.deadline_time, r.context, r.biz_key, q.attempt_no, q.lost_count, q.lane
     from q join rea.work_instance r on r.instance_id = q.instance_id and r.status = 'PENDING'
 )
 select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.version, i.current_action_index,

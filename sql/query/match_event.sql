@@ -1,18 +1,18 @@
 -- What an event would start: every active route for its type, in the order of choice (route_events.sql), and why.
--- $1 event_type, $2 biz_key, $3 payload, $4 attributes, $5 oid of the caller (whoever may call sees every route)
+-- $1 event_type, $2 biz_key, $3 payload, $4 attributes
 -- Returns the columns of rea.match_event.
 with candidate as (
     select r.route_name, r.version, r.route_group, r.priority, r.workflow_name, r.type_prefix, r.match_contains,
            r.match_path, w.enabled,
            case
-               when r.match_contains is not null then $3 @> r.match_contains
+               when r.match_contains is not null then $3::jsonb @> r.match_contains
                when r.match_path is not null then pg_catalog.jsonb_path_match_tz(
                    pg_catalog.jsonb_build_object(
                        'event', pg_catalog.jsonb_build_object(
-                           'id', null, 'type', $1, 'source', '', 'bizKey', $2,
-                           'time', pg_catalog.now(), 'attributes', $4,
+                           'id', null, 'type', $1::text, 'source', '', 'bizKey', $2::text,
+                           'time', pg_catalog.now(), 'attributes', $4::jsonb,
                            'correlationId', null, 'causationId', null),
-                       'payload', $3),
+                       'payload', $3::jsonb),
                    r.match_path, '{}', true)
                else true
            end as fits
@@ -42,7 +42,7 @@ select r.route_name, r.version, r.route_group, r.priority, r.workflow_name, r.ma
                pg_catalog.format('the payload %s %s',
                    case when r.matched then 'contains' else 'does not contain' end, r.match_contains)
            when r.fits is null then
-               pg_catalog.format('the predicate %s is null: it compares values of different types',
+               pg_catalog.format('the predicate %s is null: it could not be evaluated (missing operand, values of different types, division by zero)',
                    r.match_path)
            when r.match_path is not null then pg_catalog.format('the predicate %s is %s', r.match_path, r.fits::text)
            else 'it asks for nothing but the event type'

@@ -19,9 +19,13 @@ left join lateral (
     select distinct on (c.route_group)
            c.route_name, c.version as route_version, c.workflow_name, w.current_version as workflow_version
     from (
-        select x.* from rea.route x where x.active and x.event_type = e.event_type
+        select x.route_name, x.version, x.workflow_name, x.route_group, x.priority, x.type_prefix, x.match_contains,
+               x.match_path
+        from rea.route x where x.active and x.event_type = e.event_type
         union all
-        select p.* from rea.route p
+        select p.route_name, p.version, p.workflow_name, p.route_group, p.priority, p.type_prefix, p.match_contains,
+               p.match_path
+        from rea.route p
         where p.active and p.type_prefix is not null and pg_catalog.starts_with(e.event_type, p.type_prefix)
     ) c
     join rea.workflow w on w.workflow_name = c.workflow_name and w.enabled

@@ -84,13 +84,12 @@ fn check(call: &Call) -> Result<(), ApiError> {
     for (index, field) in [(CORRELATION_ID, "correlation_id"), (CAUSATION_ID, "causation_id")] {
         check_size(call, index, field, 512)?;
     }
-    for (index, field) in [(EVENT_TYPE, "event_type"), (EVENT_ID, "event_id")] {
+    for (index, field, hint) in [
+        (EVENT_TYPE, "event_type", "Say what happened, for example order.created."),
+        (EVENT_ID, "event_id", "Leave it out, or pass the id by which the source knows the event."),
+    ] {
         if size(call, index) == Some(0) {
-            return Err(ApiError::BadArgument {
-                field,
-                problem: "must not be empty".into(),
-                hint: "Say what happened, for example order.created.",
-            });
+            return Err(ApiError::BadArgument { field, problem: "must not be empty".into(), hint });
         }
     }
     if size(call, SOURCE) != Some(0) && call.datum(EVENT_ID).is_none() {

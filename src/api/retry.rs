@@ -48,7 +48,12 @@ fn move_on(call: &Call, cause: &'static str, allowed: fn(Status) -> bool) -> Res
         if !allowed(point.status) {
             return Ok(Err(refused(&point, cause)));
         }
-        resume(id, &point, cause)?;
+        if !resume(id, &point, cause)? {
+            return Ok(Err(ApiError::WrongState {
+                message: "instance was changed at the same moment".into(),
+                hint: "Look at it with rea.query_instance and try again.",
+            }));
+        }
         Ok(Ok(()))
     })??;
     wake::at_commit(Seat::QUEUE);
@@ -84,11 +89,12 @@ fn read(row: &Row<'_>) -> Result<ResumePoint, StoreError> {
     })
 }
 
-fn resume(id: pgrx::Uuid, point: &ResumePoint, cause: &str) -> Result<(), StoreError> {
+/// False when somebody else was faster.
+fn resume(id: pgrx::Uuid, point: &ResumePoint, cause: &str) -> Result<bool, StoreError> {
     let now = Clock::now();
     let lane = lane_of(point)?;
     let deadline = new_deadline(point, now)?;
-    statements::RESUME_INSTANCE.run(&[
+    let resumed = statements::RESUME_INSTANCE.run(&[
         id.into(),
         point.version.into(),
         cause.into(),
@@ -97,7 +103,7 @@ fn resume(id: pgrx::Uuid, point: &ResumePoint, cause: &str) -> Result<(), StoreE
         point.attempts.into(),
         lane.into(),
     ])?;
-    Ok(())
+    Ok(resumed.processed == 1)
 }
 
 /// Time spent paused does not count; after an end the whole time starts anew.

@@ -72,7 +72,9 @@ impl Action {
         match value {
             Some("true") => None,
             Some("false") => Some("\"when\" is false"),
-            _ => Some("\"when\" is null: it compares values of different types"),
+            _ => Some(
+                "\"when\" is null: it could not be evaluated (missing operand, values of different types, division by zero)",
+            ),
         }
     }
 }

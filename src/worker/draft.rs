@@ -106,15 +106,17 @@ impl Draft {
         self.held.version
     }
 
-    /// Gives the coming attempt its number, if it has none yet.
-    pub fn number_attempt(&mut self, now: Time) -> u32 {
-        if !self.held.numbered {
-            self.held.numbered = true;
-            self.held.progress.attempt_no += 1;
-        }
+    /// Number that the coming attempt has or will get.
+    pub fn coming_attempt(&self) -> u32 {
+        self.held.progress.attempt_no + u32::from(!self.held.numbered)
+    }
+
+    /// Gives the coming attempt its number, if it has none yet: it is made now.
+    pub fn number_attempt(&mut self, now: Time) {
+        self.held.progress.attempt_no = self.coming_attempt();
+        self.held.numbered = true;
         let tried = *self.held.tried.get_or_insert(now);
         self.held.progress.first_try = tried;
-        self.held.progress.attempt_no
     }
 
     /// Notes an attempt of the current action.

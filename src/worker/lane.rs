@@ -82,7 +82,7 @@ impl Lanes {
     }
 
     /// Notes that a free row of the lane is due at that time.
-    pub fn expect(&mut self, lane: &str, due: DateTime<Utc>) {
+    pub fn await_due(&mut self, lane: &str, due: DateTime<Utc>) {
         let lane = self.by_name.entry(lane.into()).or_default();
         lane.wake = Some(lane.wake.map_or(due, |wake| wake.min(due)));
     }
@@ -319,7 +319,7 @@ mod tests {
     fn a_due_lane_without_room_does_not_wake_the_worker() {
         let mut lanes = Lanes::new(1, 99);
         let lane = lanes.name("a");
-        lanes.expect("a", at(5));
+        lanes.await_due("a", at(5));
         assert_eq!(lanes.next_wake(), Some(at(5)));
         lanes.take_off(&lane);
         assert_eq!((lanes.next_wake(), lanes.due(at(9), &Ledger::default(), 10).len()), (None, 0));
@@ -329,7 +329,7 @@ mod tests {
     fn every_due_lane_gets_a_place_before_any_gets_all() {
         let mut lanes = Lanes::new(100, 999);
         for lane in ["a", "b", "c"] {
-            lanes.expect(lane, at(1));
+            lanes.await_due(lane, at(1));
         }
         let due = lanes.due(at(1), &Ledger::default(), 9);
         assert_eq!(due.iter().map(|(_, room)| *room).collect::<Vec<_>>(), [3, 3, 3]);
@@ -342,7 +342,7 @@ mod tests {
         let mut got = Vec::new();
         for stuck in 0..9 {
             let lane = lanes.name(&format!("stuck{stuck}"));
-            lanes.expect(&lane, at(1));
+            lanes.await_due(&lane, at(1));
             lanes.begin_turn(at(1));
             let mut ledger = Ledger::default();
             while ledger.try_take(&lanes, &lane, 512) {}
@@ -359,7 +359,7 @@ mod tests {
     fn a_lane_alone_may_fill_the_pool_and_more() {
         let mut lanes = Lanes::new(1024, 32);
         let lane = lanes.name("only");
-        lanes.expect(&lane, at(1));
+        lanes.await_due(&lane, at(1));
         lanes.begin_turn(at(1));
         let mut ledger = Ledger::default();
         while ledger.try_take(&lanes, &lane, 288) {}

@@ -154,7 +154,7 @@ fn poll(worker: &mut Worker, scan: bool) -> Result<(), StoreError> {
     if scan {
         for (lane, due) in work::lanes_due()? {
             if worker.serves(&lane) {
-                worker.lanes.expect(&lane, due);
+                worker.lanes.await_due(&lane, due);
             }
         }
     }

@@ -4,6 +4,7 @@
 //! No transaction is ever open while an action runs. Follow a call: [`launcher`] starts [`serve`], whose loop runs one
 //! [`turn`] after the other: [`conclude`] what ended, claim and route what is due, [`prepare`] what goes out.
 
+mod absence;
 pub mod board;
 mod conclude;
 mod draft;
@@ -16,7 +17,7 @@ mod prepare;
 mod process;
 mod serve;
 mod turn;
-mod utility;
+
 pub mod wake;
 
 use pgrx::bgworkers::{BackgroundWorkerBuilder, BgWorkerStartTime};
@@ -39,7 +40,7 @@ pub fn init() {
     if upgrading {
         return;
     }
-    utility::init();
+    absence::init();
     BackgroundWorkerBuilder::new("rea launcher")
         .set_type("rea launcher")
         .set_library(LIBRARY)

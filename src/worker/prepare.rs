@@ -104,8 +104,8 @@ impl Turn<'_> {
         }
     }
 
-    fn ready(&self, draft: &mut Draft, action: &Action, values: &[PathValue]) -> Result<Request, Failure> {
-        let attempt_no = draft.number_attempt(self.now);
+    fn ready(&self, draft: &Draft, action: &Action, values: &[PathValue]) -> Result<Request, Failure> {
+        let attempt_no = draft.coming_attempt();
         let id = draft.held.id.to_string();
         let event = &draft.held.event;
         let facts = Facts {
@@ -149,6 +149,7 @@ impl Turn<'_> {
             }
             draft.place = Some(wanted);
         }
+        draft.number_attempt(self.now);
         draft.course = Course::Send(Box::new(request));
     }
 

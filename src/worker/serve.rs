@@ -294,7 +294,7 @@ impl Worker {
         let mut foreign = false;
         for (lane, due) in parked {
             if self.serves(lane) {
-                self.lanes.expect(lane, *due);
+                self.lanes.await_due(lane, *due);
             } else {
                 foreign = true;
             }

@@ -17,11 +17,16 @@ const EXTENSION: u32 = 1 << 31;
 
 /// Wakes the workers of this database when the transaction commits.
 pub fn at_commit(hint: u32) {
+    register();
+    ARMED.set(ARMED.get() | hint);
+}
+
+/// Has the end of each transaction noticed, from now on.
+pub fn register() {
     if !REGISTERED.replace(true) {
         // SAFETY: the callback stays valid as long as the library is loaded, which is for the life of the process.
         unsafe { pg_sys::RegisterXactCallback(Some(at_end_of_transaction), std::ptr::null_mut()) };
     }
-    ARMED.set(ARMED.get() | hint);
 }
 
 /// Tells the launcher when the transaction that creates the extension commits.
@@ -38,7 +43,10 @@ unsafe extern "C-unwind" fn at_end_of_transaction(event: pg_sys::XactEvent::Type
                 wake(armed);
             }
         }
-        XACT_EVENT_ABORT | XACT_EVENT_PREPARE => ARMED.set(0),
+        XACT_EVENT_ABORT | XACT_EVENT_PREPARE => {
+            ARMED.set(0);
+            super::absence::let_in();
+        }
         _ => {}
     }
 }

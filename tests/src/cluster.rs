@@ -170,7 +170,7 @@ impl Cluster {
     /// # Panics
     /// If the server refuses.
     pub fn connect(&self, database: &str) -> Client {
-        self.try_connect(database).unwrap_or_else(|e| panic!("could not connect to {database}: {e}\n{}", self.log()))
+        self.try_connect(database).unwrap_or_else(|e| panic!("could not connect to {database}: {e:?}\n{}", self.log()))
     }
 
     /// Like [`Cluster::connect`], for a server that may be down.

@@ -119,7 +119,7 @@ fn nothing_is_left_for_later_in_a_comment() {
 
 #[test]
 fn names_say_what_things_do() {
-    let item = Regex::new(r"(?i)\b(struct|enum|trait|mod)\s+\w*(manager|handler|helper|util)\w*\b").expect("a pattern");
+    let item = Regex::new(r"(?i)\b(struct|enum|trait|mod)\s+\w*(manager|handler|helper|utils?\b)").expect("a pattern");
     let function = Regex::new(r"\bfn\s+process_").expect("a pattern");
     let path = Regex::new(r"(?i)(manager|handler|helper|utils?\b)").expect("a pattern");
     let mut bad = Vec::new();

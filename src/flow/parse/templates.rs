@@ -198,7 +198,9 @@ impl<'a> Templates<'a> {
                 self.accept(expression, pointer, problems).map(Piece::Value)
             }
         };
-        parts.into_iter().map(piece).collect()
+        // All of them first, so that each mistake is reported and not only the first.
+        let pieces: Vec<Option<Piece>> = parts.into_iter().map(piece).collect();
+        pieces.into_iter().collect()
     }
 
     /// Lists an expression after looking at what it refers to; its index.

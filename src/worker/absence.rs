@@ -4,9 +4,10 @@
 //! dropped, renamed, moved or copied while its workers run. Workers are only sent away for a command that the caller may
 //! run; they return as soon as it has ended, whatever its end.
 
-use super::board::{Board, Seat, board};
-use pgrx::pg_sys::ffi::pg_guard_ffi_boundary;
+use super::board::{Seat, board};
+use super::wake;
 use pgrx::prelude::*;
+use std::cell::Cell;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -28,19 +29,39 @@ type Hook = unsafe extern "C-unwind" fn(
     *mut pg_sys::QueryCompletion,
 );
 
+unsafe extern "C-unwind" {
+    /// Declared here and not taken from pgrx, whose wrapper catches and rebuilds every error: the errors of other
+    /// people's commands must pass through untouched, with their SQLSTATE, context and position.
+    fn standard_ProcessUtility(
+        statement: *mut pg_sys::PlannedStmt,
+        text: *const std::ffi::c_char,
+        read_only_tree: bool,
+        context: pg_sys::ProcessUtilityContext::Type,
+        parameters: pg_sys::ParamListInfo,
+        environment: *mut pg_sys::QueryEnvironment,
+        receiver: *mut pg_sys::DestReceiver,
+        completion: *mut pg_sys::QueryCompletion,
+    );
+}
+
 static NEXT: OnceLock<Option<Hook>> = OnceLock::new();
+
+thread_local! {
+    /// Place on the board that keeps workers away on behalf of this session's command.
+    static PLACE: Cell<Option<usize>> = const { Cell::new(None) };
+}
 
 /// Hooks into utility commands; for a preloaded library only.
 pub fn init() {
     // SAFETY: the postmaster loads libraries on its only thread; whoever hooked in before is called on.
     unsafe {
         let _ = NEXT.set(pg_sys::ProcessUtility_hook);
-        pg_sys::ProcessUtility_hook = Some(process_utility);
+        pg_sys::ProcessUtility_hook = Some(make_way);
     }
 }
 
-#[pg_guard]
-unsafe extern "C-unwind" fn process_utility(
+/// Not guarded: an error of the command leaves through this frame, which holds nothing to drop.
+unsafe extern "C-unwind" fn make_way(
     statement: *mut pg_sys::PlannedStmt,
     text: *const std::ffi::c_char,
     read_only_tree: bool,
@@ -50,24 +71,24 @@ unsafe extern "C-unwind" fn process_utility(
     receiver: *mut pg_sys::DestReceiver,
     completion: *mut pg_sys::QueryCompletion,
 ) {
-    // SAFETY: PostgreSQL passes a valid statement; errors of the command itself unwind through the guard.
+    // SAFETY: PostgreSQL passes a valid statement and gets all arguments back unchanged.
     unsafe {
-        let _absence = wanted_alone((*statement).utilityStmt).and_then(Absence::of);
-        match NEXT.get().copied().flatten() {
-            Some(next) => pg_guard_ffi_boundary(|| {
-                next(statement, text, read_only_tree, context, parameters, environment, receiver, completion);
-            }),
-            None => pg_sys::standard_ProcessUtility(
-                statement,
-                text,
-                read_only_tree,
-                context,
-                parameters,
-                environment,
-                receiver,
-                completion,
-            ),
-        }
+        send_away((*statement).utilityStmt);
+        let next = match NEXT.get() {
+            Some(Some(next)) => *next,
+            Some(None) | None => standard_ProcessUtility,
+        };
+        next(statement, text, read_only_tree, context, parameters, environment, receiver, completion);
+    }
+    let_in();
+}
+
+/// Sends workers away if the command needs their database to itself.
+#[pg_guard]
+unsafe extern "C-unwind" fn send_away(node: *mut pg_sys::Node) {
+    // SAFETY: the node of a valid statement.
+    if let Some(database) = unsafe { wanted_alone(node) } {
+        keep_away(database);
     }
 }
 
@@ -114,38 +135,32 @@ fn may_command(database: pg_sys::Oid) -> bool {
     }
 }
 
-/// The time during which workers keep away from a database; ends when dropped, also by an error.
-struct Absence {
-    board: &'static Board,
-    place: usize,
-}
-
-impl Absence {
-    fn of(database: pg_sys::Oid) -> Option<Absence> {
-        let board = board()?;
-        let at_work = |seat: &&Seat| {
-            seat.database.load(Ordering::Acquire) == database.to_u32()
-                && seat.state.load(Ordering::Acquire) != Seat::FREE
-        };
-        board.seats.iter().find(at_work)?;
-        let place = board.keep_away(database)?;
-        let absence = Absence { board, place };
-        let until = Instant::now() + PATIENCE;
-        while let Some(seat) = board.seats.iter().find(at_work) {
-            seat.process.wake();
-            board.launcher.wake();
-            if Instant::now() > until {
-                break;
-            }
-            std::thread::sleep(STEP);
-            pgrx::check_for_interrupts!();
+fn keep_away(database: pg_sys::Oid) {
+    let Some(board) = board() else { return };
+    let at_work = |seat: &&Seat| {
+        seat.database.load(Ordering::Acquire) == database.to_u32() && seat.state.load(Ordering::Acquire) != Seat::FREE
+    };
+    if !board.seats.iter().any(|seat| at_work(&seat)) {
+        return;
+    }
+    wake::register();
+    let_in();
+    PLACE.set(board.keep_away(database));
+    let until = Instant::now() + PATIENCE;
+    while let Some(seat) = board.seats.iter().find(at_work) {
+        seat.process.wake();
+        board.launcher.wake();
+        if PLACE.get().is_none() || Instant::now() > until {
+            break;
         }
-        Some(absence)
+        std::thread::sleep(STEP);
+        pgrx::check_for_interrupts!();
     }
 }
 
-impl Drop for Absence {
-    fn drop(&mut self) {
-        self.board.let_in(self.place);
+/// Lets the workers in again: the command has ended, or its transaction has.
+pub fn let_in() {
+    if let (Some(place), Some(board)) = (PLACE.take(), board()) {
+        board.let_in(place);
     }
 }
