@@ -1,7 +1,8 @@
 // A consumer as users write it for pgmq: consumer.mjs CONNECTION URL
 // Two loops read batches of 100, post the messages of a batch at the same time
 // over kept-alive connections, and delete the batch. It ends when the queue is
-// empty. It keeps no results, no history and no retries.
+// empty and prints how many ms that took, its own start not counted. It keeps no
+// results, no history and no retries.
 
 import pg from 'pg';
 import { Pool } from 'undici';
@@ -30,9 +31,13 @@ async function post({ body }) {
   if (response.statusCode !== 200) throw new Error(`status ${response.statusCode}`);
 }
 
-async function loop() {
+async function connect() {
   const client = new pg.Client({ connectionString: connection });
   await client.connect();
+  return client;
+}
+
+async function loop(client) {
   for (;;) {
     const { rows } = await client.query(READ);
     if (rows.length === 0) break;
@@ -40,8 +45,10 @@ async function loop() {
     const ids = rows.map((row) => row.msg_id);
     await client.query({ name: 'delete', text: 'delete from queue where msg_id = any($1)', values: [ids] });
   }
-  await client.end();
 }
 
-await Promise.all([loop(), loop()]);
-await receiver.close();
+const clients = await Promise.all([connect(), connect()]);
+const start = performance.now();
+await Promise.all(clients.map(loop));
+console.log(performance.now() - start);
+await Promise.all([receiver.close(), ...clients.map((client) => client.end())]);

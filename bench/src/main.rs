@@ -60,8 +60,10 @@ fn conditions(rig: &Rig) -> Result<String> {
     let settings: Vec<String> = SETTINGS.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     Ok(format!(
         "- {}\n- {}\n- {}; one worker per database; everything on one machine\n- {}\n\
-         - reference consumer: a queue table of pgmq's shape, read in batches of 100 with SKIP LOCKED, posted by 16 \
-         threads, deleted in batches of 100; it keeps no results (pgmq itself is not packaged for this system)\n",
+         - reference consumers: a queue table of pgmq's shape, read in batches of 100 with SKIP LOCKED and deleted in \
+         batches; node with 2 loops and 32 connections, or a bare Rust loop with 16 threads; they keep no results \
+         (pgmq itself is not packaged for this system)
+",
         report::machine(),
         rig.version()?,
         settings.join(", "),

@@ -279,13 +279,18 @@ impl Ledger {
 }
 
 /// Which of the live workers serves a lane: rendezvous hashing, so that a worker's coming or going moves only its own.
-pub fn server(lane: &str, workers: &[u32]) -> Option<u32> {
+fn server(lane: &str, workers: &[u32]) -> Option<u32> {
     use std::hash::{DefaultHasher, Hash, Hasher};
     workers.iter().copied().max_by_key(|worker| {
         let mut hasher = DefaultHasher::new();
         (lane, worker).hash(&mut hasher);
         hasher.finish()
     })
+}
+
+/// Whether the worker of that number serves the lane.
+pub fn serves(lane: &str, worker: u32, workers: &[u32]) -> bool {
+    workers.len() < 2 || server(lane, workers) == Some(worker)
 }
 
 #[cfg(test)]

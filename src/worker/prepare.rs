@@ -56,7 +56,9 @@ impl Turn<'_> {
         let Some(action) = draft.held.action() else { return };
         let waits = action.when.is_none() && draft.place.is_none();
         if let (true, Lane::Named(lane) | Lane::Origin(lane)) = (waits, &action.lane)
-            && (self.ledger.room(self.lanes, lane) == 0 || self.ledger.held(self.lanes) >= self.capacity_for(action))
+            && (!self.serves(lane)
+                || self.ledger.room(self.lanes, lane) == 0
+                || self.ledger.held(self.lanes) >= self.capacity_for(action))
         {
             let lane = self.lanes.name(&lane.clone());
             draft.park(lane, self.now, "lane_full", self.now);
@@ -144,7 +146,7 @@ impl Turn<'_> {
             if let Some(place) = draft.place.take() {
                 self.ledger.free(&place);
             }
-            if !self.ledger.try_take(self.lanes, &wanted, self.capacity_for(action)) {
+            if !self.serves(&wanted) || !self.ledger.try_take(self.lanes, &wanted, self.capacity_for(action)) {
                 return draft.park(wanted, self.now, "lane_full", self.now);
             }
             draft.place = Some(wanted);

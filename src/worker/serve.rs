@@ -3,7 +3,7 @@
 use super::board::{Board, Seat, board, monotonic_ms};
 use super::held::{Definitions, Held};
 use super::inbox::InboxMark;
-use super::lane::{Lanes, Ledger, server};
+use super::lane::{Lanes, Ledger, serves};
 use super::maintenance::Maintenance;
 use super::turn::{Effects, Intake, Settings, Turn};
 use super::{process, wake};
@@ -242,7 +242,7 @@ impl Worker {
 
     fn attempt(&mut self, intake: &Intake, careful: bool) -> TurnResult {
         let (capacity, threads) = (self.capacity(), self.pool.capacity());
-        let Worker { lanes, definitions, completed, extension, generation, .. } = self;
+        let Worker { lanes, definitions, completed, extension, generation, worker_no, peers, .. } = self;
         store::transaction(|| {
             if !store::extension_is_present(*extension) {
                 return Ok(None);
@@ -250,6 +250,8 @@ impl Worker {
             let turn = Turn {
                 now: Clock::now(),
                 generation: *generation,
+                worker_no: *worker_no,
+                peers,
                 lanes,
                 definitions,
                 capacity,
@@ -306,7 +308,7 @@ impl Worker {
 
     /// Whether this worker serves the lane.
     pub fn serves(&self, lane: &str) -> bool {
-        self.peers.len() < 2 || server(lane, &self.peers) == Some(self.worker_no)
+        serves(lane, self.worker_no, &self.peers)
     }
 
     fn depart(&mut self, held: Held, request: Request) -> Job {

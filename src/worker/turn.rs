@@ -6,7 +6,7 @@
 
 use super::draft::{Course, Draft};
 use super::held::{Definitions, Held};
-use super::lane::{Lanes, Ledger};
+use super::lane::{Lanes, Ledger, serves};
 use crate::action::Completion;
 use crate::flow::instance::{Limits, Status};
 use crate::flow::request::Request;
@@ -26,6 +26,10 @@ pub struct Turn<'w> {
     pub now: DateTime<Utc>,
     /// Own generation.
     pub generation: i64,
+    /// Own number, and those of all live workers: a lane is served by one of them.
+    pub worker_no: u32,
+    /// See `worker_no`.
+    pub peers: &'w [u32],
     /// Lanes as they are.
     pub lanes: &'w mut Lanes,
     /// Parsed definitions.
@@ -133,6 +137,11 @@ impl Turn<'_> {
         let mut effects = self.write()?;
         (effects.claimed, effects.routed, effects.taken_over, effects.expired) = (claimed, routed, taken_over, expired);
         Ok(effects)
+    }
+
+    /// Whether this worker serves the lane; on others it sends nothing, or their bound would not hold.
+    pub fn serves(&self, lane: &str) -> bool {
+        serves(lane, self.worker_no, self.peers)
     }
 
     fn spare(&self) -> usize {

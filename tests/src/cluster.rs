@@ -99,10 +99,7 @@ impl Cluster {
     /// # Panics
     /// If `REA_PG_BIN` is not set or the server does not start.
     pub fn start(config: &Config) -> Self {
-        let folder = tempfile::Builder::new().prefix("rea-test.").tempdir().expect("could not make a folder");
-        give_to_server(folder.path());
-        let cluster =
-            Self { bin: bin_folder(), data: folder.path().join("data"), folder: Some(folder), port: free_port() };
+        let cluster = Self::empty();
         cluster.initdb(config);
         cluster.start_again();
         run(cluster.tool("createdb").arg(DATABASE));
@@ -112,18 +109,46 @@ impl Cluster {
         cluster
     }
 
+    /// Makes and starts a streaming standby of a running cluster.
+    ///
+    /// # Panics
+    /// If it cannot be copied or does not start.
+    pub fn standby_of(primary: &Self) -> Self {
+        let standby = Self::empty();
+        run(primary.tool("pg_basebackup").args(["-R", "-c", "fast", "-D"]).arg(&standby.data));
+        standby.configure("");
+        standby.start_again();
+        standby
+    }
+
+    /// Makes a standby a primary of its own.
+    pub fn promote(&self) {
+        run(self.pg_ctl("promote").args(["-t", "120"]));
+    }
+
+    fn empty() -> Self {
+        let folder = tempfile::Builder::new().prefix("rea-test.").tempdir().expect("could not make a folder");
+        give_to_server(folder.path());
+        Self { bin: bin_folder(), data: folder.path().join("data"), folder: Some(folder), port: free_port() }
+    }
+
     fn initdb(&self, config: &Config) {
         let mut command = as_server(&self.bin.join("initdb"));
         command.arg("-D").arg(&self.data);
         run(command.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]));
+        self.configure(&config.file_text());
+    }
+
+    /// Appends this cluster's own addresses and some settings to its
+    /// configuration file; the last setting of a name wins.
+    fn configure(&self, settings: &str) {
         let path = self.data.join("postgresql.conf");
-        let mut text = fs::read_to_string(&path).expect("initdb writes postgresql.conf");
+        let mut text = fs::read_to_string(&path).expect("the cluster has a postgresql.conf");
         text.push_str(&format!(
-            "port = {}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\n",
+            "\nport = {}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = '{}'\n{settings}",
             self.port,
             self.folder().display()
         ));
-        text.push_str(&config.file_text());
         fs::write(&path, text).expect("could not write postgresql.conf");
     }
 

@@ -2,9 +2,11 @@
 //! every instance is recorded as SUCCESS. The WAL is counted without full-page
 //! images, which depend on the checkpoint that happens to come before.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 
-use super::peer::{self, Form};
+use super::peer::{self, Consumer};
 use crate::figure::{Figure, Mark};
 use crate::rig::{Load, Receiver, Rig, Steps};
 
@@ -20,6 +22,9 @@ const DELAY_MS: usize = 30;
 /// Threads for the slow downstream.
 const SLOW_THREADS: usize = 512;
 
+/// Names the script of the node consumer; without it that reference is left out.
+const NODE_CONSUMER: &str = "REA_NODE_CONSUMER";
+
 /// Drain throughput, WAL, commits and CPU.
 pub fn measure(rig: &Rig) -> Result<Vec<Figure>> {
     let receiver = Receiver::start(&[])?;
@@ -28,42 +33,50 @@ pub fn measure(rig: &Rig) -> Result<Vec<Figure>> {
     let drain = |name: &str, steps, events| {
         rig.with_database(name, |database| Load::drain(rig, &receiver, database, steps, events))
     };
-    let short = rig.amount(20_000);
+    let (short, long) = (rig.amount(20_000), rig.amount(200_000));
     let one = drain("drain_one", Steps::One, short)?;
-    let plain = peer::drain(rig, &receiver, short, Form::Plain)?;
-    let overlapped = peer::drain(rig, &receiver, short, Form::Overlapped)?;
+    let script = std::env::var_os(NODE_CONSUMER).map(PathBuf::from);
+    let node = script.map(|path| peer::drain(rig, &receiver, short, Consumer::Node(&path))).transpose()?;
+    let bare = peer::drain(rig, &receiver, short, Consumer::Bare)?;
     let three = drain("drain_three", Steps::Three, short)?;
-    let long = drain("drain_long", Steps::One, rig.amount(200_000))?;
-    let three_long = drain("drain_three_long", Steps::Three, rig.amount(200_000))?;
+    let one_long = drain("drain_one_long", Steps::One, long)?;
+    let three_long = drain("drain_three_long", Steps::Three, long)?;
     rig.reset()?;
-    let conditions = format!("{THREADS} threads, lane bound {LANE_BOUND}");
-    let beside_peer = |figure: Figure| figure.beside("queue table + own consumer", plain);
-    let further = (three.wal_per_event - one.wal_per_event) / 2.0;
-    Ok(vec![
-        beside_peer(Figure::new(
-            format!("1-action workflows, {short} drained ({conditions})"),
-            one.rate(),
-            "actions/s",
-        ))
-        .mark(Mark::AtLeast(20_000.0))
-        .mark(Mark::RatioAtLeast(1.5)),
-        Figure::new("the same", one.rate(), "actions/s")
-            .beside("that consumer at its best: reading, posting, deleting overlapped", overlapped),
-        Figure::new(format!("1-action workflows, {} drained", long.actions), long.rate(), "actions/s")
-            .beside(format!("{short} drained"), one.rate())
-            .mark(Mark::RatioAtLeast(0.8)),
-        beside_peer(Figure::new(format!("3-action workflows, {short} drained"), three.rate(), "actions/s"))
+    let mut figures = throughput(short, &one, node, bare);
+    figures.push(
+        Figure::new(format!("3-action workflows, {short} drained"), three.rate(), "actions/s")
             .mark(Mark::AtLeast(25_000.0)),
-        Figure::new(format!("3-action workflows, {} drained", three_long.actions / 3), three_long.rate(), "actions/s")
-            .beside(format!("{short} drained"), three.rate())
-            .mark(Mark::RatioAtLeast(0.8)),
+    );
+    for (actions, short_load, long_load) in [(1, &one, &one_long), (3, &three, &three_long)] {
+        let name = format!("{actions}-action workflows, {long} drained");
+        let figure = Figure::new(name, long_load.rate(), "actions/s");
+        figures.push(figure.beside(format!("{short} drained"), short_load.rate()).mark(Mark::RatioAtLeast(0.8)));
+    }
+    figures.extend(costs(&one, &three));
+    Ok(figures)
+}
+
+fn throughput(events: usize, one: &Load, node: Option<f64>, bare: f64) -> Vec<Figure> {
+    let name = format!("1-action workflows, {events} drained ({THREADS} threads, lane bound {LANE_BOUND})");
+    let figure = Figure::new(name, one.rate(), "actions/s").mark(Mark::AtLeast(20_000.0));
+    let figure = match node {
+        Some(rate) => figure.beside("queue table + node consumer", rate).mark(Mark::RatioAtLeast(1.5)),
+        None => figure,
+    };
+    let same = Figure::new("the same", one.rate(), "actions/s").beside("queue table + bare consumer", bare);
+    vec![figure, same]
+}
+
+fn costs(one: &Load, three: &Load) -> Vec<Figure> {
+    let further = (three.wal_per_event - one.wal_per_event) / 2.0;
+    vec![
         Figure::new("WAL per 1-action event, firing included", one.wal_per_event, "bytes").mark(Mark::AtMost(3_000.0)),
         Figure::new("WAL per further action", further, "bytes").mark(Mark::AtMost(900.0)),
         Figure::new("commits per action, 1 action", one.commits_per_action, "").mark(Mark::AtMost(0.05)),
         Figure::new("commits per action, 3 actions", three.commits_per_action, "").mark(Mark::AtMost(0.05)),
         Figure::new("worker CPU per action, 1 action", one.cpu_per_action, "µs"),
         Figure::new("worker CPU per action, 3 actions", three.cpu_per_action, "µs"),
-    ])
+    ]
 }
 
 /// Throughput when the downstream takes 30 ms.

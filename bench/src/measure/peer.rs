@@ -1,14 +1,17 @@
-//! The reference consumer: a plain queue table as pgmq has it, and a program
-//! that reads batches of 100 with SKIP LOCKED, posts them with 16 threads, and
-//! deletes what was delivered. It keeps no results, no history and no retries;
-//! it stands for the queue that users build when they need nothing else. Its
-//! usual form works through one batch after the other; the best form overlaps
-//! reading, posting and deleting.
+//! The reference consumers, on a plain queue table as pgmq has it. They keep no
+//! results, no history and no retries; they stand for the queue that users
+//! build when they need nothing else.
+//!
+//! * node: what users write, `bench/peer/consumer.mjs`;
+//! * bare: the best that the shape allows, in this program: batches of 100 are
+//!   read with SKIP LOCKED, posted by 16 threads and deleted, all side by side.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver as Inlet, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use postgres::{Client, NoTls, Statement};
@@ -40,28 +43,26 @@ const READ: &str = "
     where q.msg_id = due.msg_id
     returning q.msg_id, q.message::text";
 
-const DELETE: &str = "delete from queue where msg_id = any($1)";
-
 type Message = (i64, String);
 
-/// How the consumer goes through its batches.
+/// The consumer that is measured.
 #[derive(Clone, Copy)]
-pub enum Form {
-    /// Read, post, delete, and again.
-    Plain,
-    /// Reading, posting and deleting side by side.
-    Overlapped,
+pub enum Consumer<'a> {
+    /// The script at this path, run by node.
+    Node(&'a Path),
+    /// This program's own.
+    Bare,
 }
 
 /// Actions per second of the reference, from a full queue to an empty one.
-pub fn drain(rig: &Rig, receiver: &Receiver, events: usize, form: Form) -> Result<f64> {
+pub fn drain(rig: &Rig, receiver: &Receiver, events: usize, consumer: Consumer) -> Result<f64> {
     rig.control("create database peer")?;
-    let rate = run(rig, receiver, events, form);
+    let rate = run(rig, receiver, events, consumer);
     rig.control("drop database peer with (force)")?;
     rate
 }
 
-fn run(rig: &Rig, receiver: &Receiver, events: usize, form: Form) -> Result<f64> {
+fn run(rig: &Rig, receiver: &Receiver, events: usize, consumer: Consumer) -> Result<f64> {
     let mut client = rig.cluster.connect("peer");
     client.batch_execute(SCHEMA)?;
     let payload = crate::rig::payload().to_string();
@@ -72,15 +73,22 @@ fn run(rig: &Rig, receiver: &Receiver, events: usize, form: Form) -> Result<f64>
     client.batch_execute("vacuum analyze queue")?;
     receiver.forget()?;
     rig.control("checkpoint")?;
-    let start = Instant::now();
-    let posting = Posting::start(&receiver.url("/ok"));
-    match form {
-        Form::Plain => one_after_the_other(&mut client, posting)?,
-        Form::Overlapped => side_by_side(&mut client, rig.cluster.connection_string("peer", "postgres"), posting)?,
-    }
-    let elapsed = start.elapsed();
+    let url = receiver.url("/ok");
+    let elapsed = match consumer {
+        Consumer::Node(script) => node(script, rig.cluster.port(), &url)?,
+        Consumer::Bare => side_by_side(&mut client, rig.cluster.connection_string("peer", "postgres"), &url)?,
+    };
     ensure!(receiver.requests()? == events, "the reference consumer lost messages");
     Ok(events as f64 / elapsed.as_secs_f64())
+}
+
+/// Runs the script, which says how many ms it worked.
+fn node(script: &Path, port: u16, url: &str) -> Result<Duration> {
+    let connection = format!("postgres://postgres@127.0.0.1:{port}/peer");
+    let output = Command::new("node").arg(script).args([&connection, url]).stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "node ended with {}", output.status);
+    let milliseconds: f64 = String::from_utf8_lossy(&output.stdout).trim().parse()?;
+    Ok(Duration::from_secs_f64(milliseconds / 1_000.0))
 }
 
 /// The posting threads, with the channels to and from them.
@@ -122,27 +130,15 @@ fn read_batch(client: &mut Client, read: &Statement, to_post: &SyncSender<Messag
     Ok(count)
 }
 
-fn one_after_the_other(client: &mut Client, posting: Posting) -> Result<()> {
-    let (read, delete) = (client.prepare(READ)?, client.prepare(DELETE)?);
-    loop {
-        let count = read_batch(client, &read, &posting.to_post)?;
-        if count == 0 {
-            break;
-        }
-        let ids: Vec<i64> = posting.done.iter().take(count).collect();
-        client.execute(&delete, &[&ids])?;
-    }
-    drop(posting.to_post);
-    join(posting.threads)
-}
-
-fn side_by_side(client: &mut Client, connection: String, posting: Posting) -> Result<()> {
-    let Posting { to_post, done, mut threads } = posting;
+fn side_by_side(client: &mut Client, connection: String, url: &str) -> Result<Duration> {
+    let start = Instant::now();
+    let Posting { to_post, done, mut threads } = Posting::start(url);
     threads.push(thread::spawn(move || delete_all(&connection, &done)));
     let read = client.prepare(READ)?;
     while read_batch(client, &read, &to_post)? > 0 {}
     drop(to_post);
-    join(threads)
+    join(threads)?;
+    Ok(start.elapsed())
 }
 
 /// A client that keeps one connection per thread. It has no timeouts, because
@@ -165,7 +161,7 @@ fn post_all(messages: &Mutex<Inlet<Message>>, to_delete: &Sender<i64>, agent: &u
 
 fn delete_all(connection: &str, done: &Inlet<i64>) -> Result<()> {
     let mut client = Client::connect(connection, NoTls)?;
-    let delete = client.prepare(DELETE)?;
+    let delete = client.prepare("delete from queue where msg_id = any($1)")?;
     while let Ok(first) = done.recv() {
         let mut ids = vec![first];
         while ids.len() < BATCH {
