@@ -95,28 +95,28 @@ pub fn route_events(mark: i64, limit: usize) -> Result<Vec<Routed>, StoreError> 
             Some(last) if last.event.uid == uid => last.event.clone(),
             _ => Rc::new(Event {
                 uid,
-                event_type: row.get(4)?,
-                biz_key: row.get(5)?,
-                id: row.get(6)?,
-                source: row.get(7)?,
-                correlation_id: row.maybe(8)?,
-                causation_id: row.maybe(9)?,
-                traceparent: row.maybe(10)?,
-                payload: row.get::<String>(12)?.into(),
+                event_type: row.get(3)?,
+                biz_key: row.get(4)?,
+                id: row.get(5)?,
+                source: row.get(6)?,
+                correlation_id: row.maybe(7)?,
+                causation_id: row.maybe(8)?,
+                traceparent: row.maybe(9)?,
+                payload: row.get::<String>(11)?.into(),
             }),
         };
-        routed.push(Routed { event, fired_by: row.get(11)?, chosen: chosen(&row)? });
+        routed.push(Routed { event, fired_by: row.get(10)?, chosen: chosen(&row)? });
     }
     Ok(routed)
 }
 
 fn chosen(row: &Row<'_>) -> Result<Option<Chosen>, StoreError> {
-    let Some(route_name) = row.maybe(13)? else { return Ok(None) };
+    let Some(route_name) = row.maybe(12)? else { return Ok(None) };
     Ok(Some(Chosen {
         route_name,
-        route_version: row.get(14)?,
-        workflow_name: row.get(15)?,
-        workflow_version: row.get(16)?,
+        route_version: row.get(13)?,
+        workflow_name: row.get(14)?,
+        workflow_version: row.get(15)?,
     }))
 }
 

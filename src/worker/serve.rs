@@ -275,7 +275,11 @@ impl Worker {
         }
         let jobs = effects.sends.into_iter().map(|(held, request)| self.depart(held, request)).collect();
         self.pool.submit(jobs);
-        self.reinforce_at = (self.pool.queued() > 0).then(|| Instant::now() + PATIENCE);
+        self.reinforce_at = match self.reinforce_at {
+            _ if self.pool.queued() == 0 => None,
+            // Not put off by later turns: jobs may have been queued since the first.
+            waiting => waiting.or_else(|| Some(Instant::now() + PATIENCE)),
+        };
         if intake.inbox.is_some() {
             self.inbox_has_more = effects.routed > 0;
         }
