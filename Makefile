@@ -22,13 +22,13 @@ demo-stop: ## stop what `make demo` started
 test: setup ## run everything; the last line is "N passed, N failed"
 	@scripts/test.sh
 
-install: ## build and install (PG_CONFIG=…, DESTDIR=…)
+install: setup ## build and install (PG_CONFIG=…, DESTDIR=…)
 	@scripts/install.sh "$(PG_CONFIG)" "$(DESTDIR)"
 
-installcheck: ## run pg_regress/ against the server of PG_CONFIG, which must hold rea
+installcheck: setup ## run pg_regress/ against the server of PG_CONFIG, which must hold rea
 	@scripts/installcheck.sh "$$($(PG_CONFIG) --bindir)"
 
-lint: ## rustfmt and clippy, warnings are errors
+lint: setup ## rustfmt and clippy, warnings are errors
 	@scripts/lint.sh
 
 bench: setup ## measure rea beside its references (QUICK=1 for a short run)

@@ -5,6 +5,8 @@
 
 . "$(dirname "$0")/common.sh"
 
+has_pgrx() { [ "$(cargo pgrx --version 2>/dev/null)" = "cargo-pgrx $PGRX_VERSION" ]; }
+
 # Names of the Debian packages whose content is not there.
 missing_packages() {
     have make || echo make
@@ -16,6 +18,8 @@ missing_packages() {
     ls /usr/lib/llvm-*/lib/libclang*.so* /usr/lib/*/libclang*.so* >/dev/null 2>&1 || echo libclang-dev
     [ -x /usr/lib/postgresql/15/bin/postgres ] || echo postgresql-15
     [ -f /usr/include/postgresql/15/server/postgres.h ] || echo postgresql-server-dev-15
+    # cargo-pgrx is linked with OpenSSL.
+    has_pgrx || [ -f /usr/include/openssl/ssl.h ] || echo libssl-dev
     python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
 }
 
@@ -49,7 +53,7 @@ install_rust() {
 }
 
 install_pgrx() {
-    if [ "$(cargo pgrx --version 2>/dev/null)" != "cargo-pgrx $PGRX_VERSION" ]; then
+    if ! has_pgrx; then
         say "setup: installing cargo-pgrx $PGRX_VERSION (takes some minutes)"
         CARGO_TARGET_DIR="$(work_dir)/cargo-pgrx" \
             cargo install --quiet --locked cargo-pgrx --version "$PGRX_VERSION" >&2

@@ -24,7 +24,7 @@ count_tests() {
             next
         }
         /^ok [0-9]/ || /^test [^:]+ \.\.\. ok +[0-9]+ ms$/ { p++ }
-        /^not ok [0-9]/ || /^test [^:]+ \.\.\. FAILED/ { f++ }
+        /^not ok [0-9]/ || /^test [^:]+ \.\.\. FAILED +[0-9(]/ { f++ }
         END { print p + 0, f + 0 }' "$1"
 }
 

@@ -24,7 +24,7 @@ with picked as (
 select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.version, i.current_action_index,
        i.retry_count, i.first_try_time, i.update_time, i.deadline_time, i.context::text, i.biz_key,
        i.attempt_no, i.lost_count, i.lane,
-       e.event_type, e.event_id, e.source, e.correlation_id, e.causation_id, e.attributes ->> 'traceparent', e.payload::text,
+       e.event_type, e.event_id, e.source, e.correlation_id, e.causation_id, e.attributes ->> 'traceparent', e.payload,
        false
 from i
 join rea.work_event e on e.event_uid = i.event_uid

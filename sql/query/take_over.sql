@@ -13,7 +13,7 @@ with picked as (
 select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.version, i.current_action_index,
        i.retry_count, i.first_try_time, i.update_time, i.deadline_time, i.context::text, i.biz_key,
        q.attempt_no, q.lost_count, q.lane,
-       e.event_type, e.event_id, e.source, e.correlation_id, e.causation_id, e.attributes ->> 'traceparent', e.payload::text,
+       e.event_type, e.event_id, e.source, e.correlation_id, e.causation_id, e.attributes ->> 'traceparent', e.payload,
        coalesce((
            select l.new_status = 'RUNNING' from rea.work_instance_log l
            where l.instance_id = i.instance_id order by l.log_id desc limit 1), false)

@@ -5,6 +5,7 @@
 
 mod composite;
 pub mod owner;
+pub mod payload;
 pub mod record;
 mod spi;
 mod statement;

@@ -82,6 +82,17 @@ impl Statement {
     }
 }
 
+impl Drop for Rows {
+    /// A turn runs many statements in one connection: what each returned must not stay until its end.
+    fn drop(&mut self) {
+        // SAFETY: the table is this statement's own, and still in SPI's list unless an error has ended the connection;
+        // SPI_freetuptable looks for it there first.
+        if !self.table.is_null() {
+            unsafe { pg_sys::SPI_freetuptable(self.table) };
+        }
+    }
+}
+
 impl Rows {
     /// Number of rows that can be read.
     pub fn len(&self) -> usize {
@@ -137,6 +148,14 @@ impl Row<'_> {
     /// The column, from 1, which must not be null.
     pub fn get<T: FromDatum + IntoDatum>(&self, column: usize) -> Result<T, StoreError> {
         self.maybe(column)?.ok_or_else(|| self.unusable(column, "null".into()))
+    }
+
+    /// The column, from 1, as the tuple has it; lives as long as the rows.
+    pub fn datum(&self, column: i32) -> Option<pg_sys::Datum> {
+        let mut is_null = false;
+        // SAFETY: see maybe.
+        let datum = unsafe { pg_sys::SPI_getbinval(self.tuple, (*self.rows.table).tupdesc, column, &mut is_null) };
+        (!is_null).then_some(datum)
     }
 
     /// The column, from 1, copied into the context that was current before [`connected`]; `None` when it is null.

@@ -51,6 +51,7 @@ statements! {
     INSTANCE_UPDATE = "instance_update";
     LANES_DUE = "lanes_due";
     LOAD_DEFINITION = "load_definition";
+    LOAD_PAYLOAD = "load_payload";
     LOCK_DEFINITIONS = "lock_definitions";
     MATCH_EVENT = "match_event";
     NEW_GENERATION = "new_generation";

@@ -1,10 +1,10 @@
 //! What a worker reads: routed events, claimed instances, lanes, definitions.
 
+use super::payload::Payload;
 use super::{Argument, Row, Rows, StoreError, pg_time, statements, utc, uuid};
 use chrono::{DateTime, Utc};
 use pgrx::datum::TimestampWithTimeZone;
 use std::rc::Rc;
-use std::sync::Arc;
 use uuid::Uuid;
 
 /// An event as its actions see it.
@@ -26,8 +26,8 @@ pub struct Event {
     pub causation_id: Option<String>,
     /// W3C trace context given with it.
     pub traceparent: Option<String>,
-    /// Body, as PostgreSQL's jsonb text.
-    pub payload: Arc<str>,
+    /// Body.
+    pub payload: Payload,
 }
 
 /// The route that an event took.
@@ -102,7 +102,7 @@ pub fn route_events(mark: i64, limit: usize) -> Result<Vec<Routed>, StoreError> 
                 correlation_id: row.maybe(7)?,
                 causation_id: row.maybe(8)?,
                 traceparent: row.maybe(9)?,
-                payload: row.get::<String>(11)?.into(),
+                payload: Payload::of(&row, 11),
             }),
         };
         routed.push(Routed { event, fired_by: row.get(10)?, chosen: chosen(&row)? });
@@ -121,8 +121,8 @@ fn chosen(row: &Row<'_>) -> Result<Option<Chosen>, StoreError> {
 }
 
 /// Puts the next event of the inbox aside as unrouted. False when there is none.
-pub fn set_aside_event(reason: &str) -> Result<bool, StoreError> {
-    Ok(statements::SET_ASIDE_EVENT.run(&[reason.into()])?.processed > 0)
+pub fn set_aside_event(reason: &str, mark: i64) -> Result<bool, StoreError> {
+    Ok(statements::SET_ASIDE_EVENT.run(&[reason.into(), mark.into()])?.processed > 0)
 }
 
 /// Records events that nothing matched.
@@ -180,7 +180,7 @@ fn claimed(rows: Rows) -> Result<Vec<Claimed>, StoreError> {
                     correlation_id: row.maybe(19)?,
                     causation_id: row.maybe(20)?,
                     traceparent: row.maybe(21)?,
-                    payload: row.get::<String>(22)?.into(),
+                    payload: Payload::of(&row, 22),
                 }),
             })
         })

@@ -175,7 +175,15 @@ pub fn question<'a>(
     use crate::flow::context::quoted;
     let id = held.id.to_string();
     let name = held.action().map(|action| action.name.as_str()).unwrap_or_default();
-    let steps = held.steps.document(held.definition.names_before(held.progress.action_index));
+    // Written out only for paths that may look at it: with many actions it is long.
+    let steps = if paths
+        .iter()
+        .any(|path| path.path.contains("steps") || path.path.contains("**") || !path.path.starts_with("$."))
+    {
+        held.steps.document(held.definition.names_before(held.progress.action_index))
+    } else {
+        "{}".to_owned()
+    };
     let response = response.map(|document| format!(",\"response\":{document}")).unwrap_or_default();
     let extra = format!(
         "{{\"steps\":{steps},\"instance\":{{\"id\":\"{id}\",\"workflowName\":{},\"workflowVersion\":{}}},\

@@ -251,6 +251,16 @@ impl Draft {
         self.course = Course::Park(lane, due);
     }
 
+    /// Releases it in the middle of its preparation: the turn is over, and it comes again.
+    pub fn put_off(&mut self, now: Time) {
+        if std::mem::take(&mut self.held.numbered) {
+            // No attempt was made under the number that the claim gave.
+            self.held.progress.attempt_no -= 1;
+        }
+        let lane = self.lane();
+        self.park(lane, now, "turn_over", now);
+    }
+
     /// Ends the instance.
     pub fn finish(&mut self, status: Status, error: Option<(&str, &str)>, now: Time) {
         if let Some((code, message)) = error {
@@ -303,7 +313,8 @@ impl Draft {
                 let place = self.place.clone().unwrap_or_else(|| request.origin.as_str().into());
                 let origin = request.origin.as_str().into();
                 let summary = crate::flow::request::summary(&request, summary_chars);
-                held.sent = Some(Sent { summary, origin, place: place.clone() });
+                let body_bytes = request.body.as_ref().map_or(0, |body| body.len());
+                held.sent = Some(Sent { summary, origin, place: place.clone(), body_bytes });
                 (Some(row(&place, due, true)), Some(*request))
             }
             Course::Park(lane, due) => (Some(row(&lane, due, false)), None),

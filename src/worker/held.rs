@@ -70,6 +70,8 @@ pub struct Sent {
     pub origin: Rc<str>,
     /// Lane whose place it takes.
     pub place: Rc<str>,
+    /// Size of the body that is in flight.
+    pub body_bytes: usize,
 }
 
 /// An instance in this worker's hands.

@@ -3,11 +3,12 @@
 //! Everything that has to be asked of PostgreSQL is asked once for all instances of the turn; an instance that skips an
 //! action, or goes on after an error, takes part in the next round.
 
+use super::board::monotonic_ms;
 use super::conclude::question;
 use super::draft::{Attempt, Course, Draft};
 use super::turn::{Turn, is_open};
-use crate::flow::definition::{Action, Lane, Perform};
-use crate::flow::expression::PathValue;
+use crate::flow::definition::{Action, Body, Lane, Perform};
+use crate::flow::expression::{Expression, PathValue};
 use crate::flow::instance::{Status, after_attempt};
 use crate::flow::outcome::{Failure, Outcome};
 use crate::flow::request::{self, Facts, Request};
@@ -15,32 +16,48 @@ use crate::flow::template;
 use crate::store::work::{Answer, Question, evaluate};
 use crate::store::{StoreError, subtransaction};
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 /// Version in the header User-Agent.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Turn<'_> {
-    /// Prepares every open draft until each has a course.
+    /// Prepares every open draft until each has a course, or the turn is over.
     pub fn prepare(&mut self) -> Result<(), StoreError> {
         let mut drafts = std::mem::take(&mut self.drafts);
+        // From here, so that however long the statements before took, something is prepared.
+        self.begun = Instant::now();
         loop {
             let mut open: Vec<&mut Draft> = drafts.iter_mut().filter(|draft| is_open(draft)).collect();
+            open.iter_mut().for_each(|draft| self.settle_early(draft));
+            open.retain(|draft| is_open(draft));
             if open.is_empty() {
                 break;
             }
-            open.iter_mut().for_each(|draft| self.settle_early(draft));
-            open.retain(|draft| is_open(draft));
-            let questions: Vec<Question<'_>> = open.iter().filter_map(|draft| asked(draft)).collect();
-            let mut answers = self.evaluate(&questions)?.into_iter();
-            drop(questions);
-            for draft in open {
-                let values =
-                    if asked(draft).is_some() { answers.next().unwrap_or(Ok(Vec::new())) } else { Ok(Vec::new()) };
-                self.settle(draft, values);
+            self.seat.heartbeat.store(monotonic_ms(), Ordering::Release);
+            for group in groups(open) {
+                self.prepare_group(group)?;
             }
         }
         self.drafts = drafts;
+        Ok(())
+    }
+
+    fn prepare_group(&mut self, group: Vec<&mut Draft>) -> Result<(), StoreError> {
+        if self.is_over() {
+            group.into_iter().for_each(|draft| draft.put_off(self.now));
+            return Ok(());
+        }
+        let questions: Vec<Question<'_>> = group.iter().filter_map(|draft| asked(draft)).collect();
+        let mut answers = self.evaluate(&questions)?.into_iter();
+        let asking: Vec<bool> = group.iter().map(|draft| asks(draft)).collect();
+        drop(questions);
+        for (draft, asking) in group.into_iter().zip(asking) {
+            let values = if asking { answers.next().unwrap_or(Ok(Vec::new())) } else { Ok(Vec::new()) };
+            self.settle(draft, values)?;
+        }
         Ok(())
     }
 
@@ -70,19 +87,42 @@ impl Turn<'_> {
         if http.idempotent { self.capacity } else { self.threads.min(self.capacity) }
     }
 
-    fn settle(&mut self, draft: &mut Draft, values: Result<Vec<PathValue>, Failure>) {
+    fn settle(&mut self, draft: &mut Draft, values: Result<Vec<PathValue>, Failure>) -> Result<(), StoreError> {
         let definition = draft.held.definition.clone();
-        match definition.action(draft.held.progress.action_index) {
-            None => self.complete(draft, values),
-            Some(action) => {
-                if let Some(reason) = values.as_ref().ok().and_then(|values| action.skip_reason(values)) {
-                    return self.skip(draft, reason);
-                }
-                match values.and_then(|values| self.ready(draft, action, &values)) {
-                    Ok(request) => self.send(draft, action, request),
-                    Err(failure) => self.fail_unsent(draft, action, failure),
-                }
-            }
+        let Some(action) = definition.action(draft.held.progress.action_index) else {
+            self.complete(draft, values);
+            return Ok(());
+        };
+        if let Some(reason) = values.as_ref().ok().and_then(|values| action.skip_reason(values)) {
+            self.skip(draft, reason);
+            return Ok(());
+        }
+        if self.is_over() {
+            draft.put_off(self.now);
+            return Ok(());
+        }
+        let payload = self.payload(draft, action)?;
+        match payload.and_then(|payload| self.ready(draft, action, &values?, payload)) {
+            Ok(request) => self.send(draft, action, request),
+            Err(failure) => self.fail_unsent(draft, action, failure),
+        }
+        Ok(())
+    }
+
+    /// The payload as text, if the request is made of it.
+    fn payload(&self, draft: &Draft, action: &Action) -> Result<Result<Arc<str>, Failure>, StoreError> {
+        let Perform::Http(http) = &action.perform;
+        if http.body != Body::Payload {
+            return Ok(Ok("".into()));
+        }
+        let event = &draft.held.event;
+        if !self.careful {
+            return Ok(Ok(event.payload.text(event.uid)?.into()));
+        }
+        match subtransaction(|| event.payload.text(event.uid)) {
+            Ok(text) => Ok(Ok(text.into())),
+            Err(error) if error.is_transient() => Err(error),
+            Err(error) => Ok(Err(Failure::permanent("payload", format!("could not print the payload: {error}")))),
         }
     }
 
@@ -106,7 +146,13 @@ impl Turn<'_> {
         }
     }
 
-    fn ready(&self, draft: &Draft, action: &Action, values: &[PathValue]) -> Result<Request, Failure> {
+    fn ready(
+        &self,
+        draft: &Draft,
+        action: &Action,
+        values: &[PathValue],
+        payload: Arc<str>,
+    ) -> Result<Request, Failure> {
         let attempt_no = draft.coming_attempt();
         let id = draft.held.id.to_string();
         let event = &draft.held.event;
@@ -120,7 +166,7 @@ impl Turn<'_> {
             span_id: fastrand::u64(1..),
             attempt_no,
             action_name: &action.name,
-            payload: event.payload.clone(),
+            payload,
             version: VERSION,
         };
         let mut request = request::render(action, values, &facts)?;
@@ -152,6 +198,7 @@ impl Turn<'_> {
             draft.place = Some(wanted);
         }
         draft.number_attempt(self.now);
+        self.bytes += request.body.as_ref().map_or(0, |body| body.len());
         draft.course = Course::Send(Box::new(request));
     }
 
@@ -195,11 +242,29 @@ fn values(answers: Vec<Answer>) -> Vec<PathValue> {
     answers.into_iter().map(|(count, text)| PathValue { count, text }).collect()
 }
 
+/// Instances whose payload is small go together; each large one goes alone, so that only one is unpacked at a time.
+fn groups(open: Vec<&mut Draft>) -> Vec<Vec<&mut Draft>> {
+    let (large, small): (Vec<_>, Vec<_>) = open.into_iter().partition(|draft| draft.held.event.payload.is_large());
+    let mut groups: Vec<Vec<&mut Draft>> = large.into_iter().map(|draft| vec![draft]).collect();
+    if !small.is_empty() {
+        groups.insert(0, small);
+    }
+    groups
+}
+
+fn paths(draft: &Draft) -> &[Expression] {
+    match (draft.held.action(), draft.held.definition.workflow.as_ref()) {
+        (Some(action), _) => &action.paths,
+        (None, Some(workflow)) => &workflow.output_paths,
+        (None, None) => &[],
+    }
+}
+
+fn asks(draft: &Draft) -> bool {
+    !paths(draft).is_empty()
+}
+
 /// The question that the draft's next step has; `None` when it needs no answer.
 fn asked(draft: &Draft) -> Option<Question<'_>> {
-    let paths = match draft.held.action() {
-        Some(action) => &action.paths,
-        None => &draft.held.definition.workflow.as_ref()?.output_paths,
-    };
-    (!paths.is_empty()).then(|| question(&draft.held, paths, None))
+    asks(draft).then(|| question(&draft.held, paths(draft), None))
 }

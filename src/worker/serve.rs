@@ -57,6 +57,8 @@ pub struct Worker {
     pool: Pool,
     definitions: Definitions,
     flights: HashMap<u64, Held>,
+    /// Bytes of the bodies in flight.
+    body_bytes: usize,
     next_token: u64,
     completed: Vec<(Held, Completion)>,
     arrivals: Vec<Completion>,
@@ -115,6 +117,7 @@ impl Worker {
             pool,
             definitions: Definitions::default(),
             flights: HashMap::new(),
+            body_bytes: 0,
             next_token: 0,
             completed: Vec::new(),
             arrivals: Vec::new(),
@@ -169,6 +172,7 @@ impl Worker {
         self.pool.take(&mut self.arrivals);
         for completion in self.arrivals.drain(..) {
             if let Some(held) = self.flights.remove(&completion.token) {
+                self.body_bytes -= held.sent.as_ref().map_or(0, |sent| sent.body_bytes);
                 self.completed.push((held, completion));
             }
         }
@@ -199,6 +203,9 @@ impl Worker {
     }
 
     fn spare(&self) -> usize {
+        if self.body_bytes >= Turn::BODY_BYTES {
+            return 0;
+        }
         self.capacity().saturating_sub(self.lanes.in_flight)
     }
 
@@ -242,7 +249,8 @@ impl Worker {
 
     fn attempt(&mut self, intake: &Intake, careful: bool) -> TurnResult {
         let (capacity, threads) = (self.capacity(), self.pool.capacity());
-        let Worker { lanes, definitions, completed, extension, generation, worker_no, peers, .. } = self;
+        let Worker { lanes, definitions, completed, extension, generation, worker_no, peers, body_bytes, seat, .. } =
+            self;
         store::transaction(|| {
             if !store::extension_is_present(*extension) {
                 return Ok(None);
@@ -256,6 +264,9 @@ impl Worker {
                 definitions,
                 capacity,
                 threads,
+                bytes: *body_bytes,
+                begun: Instant::now(),
+                seat,
                 careful,
                 ledger: Ledger::default(),
                 drafts: Vec::new(),
@@ -317,6 +328,7 @@ impl Worker {
 
     fn depart(&mut self, held: Held, request: Request) -> Job {
         self.next_token += 1;
+        self.body_bytes += held.sent.as_ref().map_or(0, |sent| sent.body_bytes);
         let want_body = held.action().is_some_and(|action| action.output.is_some());
         self.flights.insert(self.next_token, held);
         Job {

@@ -4,6 +4,7 @@
 //! commit. So a turn that fails can be run again: first as it is, then carefully, each instance by itself, so that one
 //! row that cannot be handled ends alone and never stops the others.
 
+use super::board::Seat;
 use super::draft::{Course, Draft};
 use super::held::{Definitions, Held};
 use super::lane::{Lanes, Ledger, serves};
@@ -17,7 +18,7 @@ use crate::store::{StoreError, subtransaction};
 use chrono::{DateTime, Utc};
 use std::collections::HashSet;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// What a turn works on.
@@ -38,6 +39,12 @@ pub struct Turn<'w> {
     pub capacity: usize,
     /// Attempts that may run at once: what must not be repeated is never prefetched.
     pub threads: usize,
+    /// Bytes of the bodies in flight and of those that this turn adds.
+    pub bytes: usize,
+    /// When it began to prepare, by the monotonic clock.
+    pub begun: Instant,
+    /// Own seat, where the turn shows that it is alive.
+    pub seat: &'w Seat,
     /// Whether each instance is handled by itself.
     pub careful: bool,
     /// Changes to the lanes.
@@ -121,6 +128,10 @@ pub struct Intake {
 impl Turn<'_> {
     /// Events taken although everything is busy, so that waits and other lanes go on.
     const TRICKLE: usize = 16;
+    /// Bodies in flight beyond which nothing more is rendered until some have ended.
+    pub const BODY_BYTES: usize = 128 << 20;
+    /// Time after which a turn prepares nothing more: what is left is released and comes again.
+    const LONGEST: Duration = Duration::from_millis(100);
 
     /// Everything between begin and commit.
     pub fn run(mut self, completed: &[(Held, Completion)], intake: &Intake) -> Result<Effects, StoreError> {
@@ -144,7 +155,15 @@ impl Turn<'_> {
         serves(lane, self.worker_no, self.peers)
     }
 
+    /// Whether the turn has to come to its end: it took its time, or bodies fill the memory.
+    pub fn is_over(&self) -> bool {
+        self.bytes >= Self::BODY_BYTES || self.begun.elapsed() > Self::LONGEST
+    }
+
     fn spare(&self) -> usize {
+        if self.bytes >= Self::BODY_BYTES {
+            return 0;
+        }
         self.capacity.saturating_sub(self.ledger.held(self.lanes))
     }
 
@@ -282,7 +301,7 @@ impl Turn<'_> {
 fn route_one(mark: i64) -> Result<Vec<Routed>, StoreError> {
     match subtransaction(|| work::route_events(mark, 1)) {
         Err(error) if !error.is_transient() => {
-            work::set_aside_event("match_error")?;
+            work::set_aside_event("match_error", mark)?;
             Ok(Vec::new())
         }
         other => other,
