@@ -12,13 +12,12 @@ destdir=${2:-}
 build=${REA_BUILD_PG_CONFIG:-$target}
 build=$(real_pg_config "$build")
 major=$(pg_major "$build")
-work=$(work_dir)
-stage="$work/package-pg$major"
+stage=$(mktemp -d "$(work_dir)/package-pg$major.XXXXXX")
+trap 'rm -rf "$stage"' EXIT
 
 # pgrx and plain cargo use different flags; a target folder for each of them
 # and for each server version saves rebuilding everything at every change.
 export CARGO_TARGET_DIR="${REA_PACKAGE_TARGET_DIR:-$ROOT/target/pg$major}"
-rm -rf "$stage"
 say "install: building $EXTENSION for PostgreSQL $major"
 (cd "$ROOT" && PGRX_PG_CONFIG_PATH="$build" cargo pgrx package --package "$EXTENSION" \
     --pg-config "$build" --out-dir "$stage" \

@@ -75,6 +75,7 @@ stage tidy plain_tests || true
 stage unit "$ROOT/scripts/unit.sh" || true
 if stage build-15 build_15; then
     stage regress-15 "$ROOT/scripts/installcheck.sh" "$(bin_15)" || true
+    stage isolation-15 "$ROOT/scripts/isolation.sh" "$(bin_15)" || true
     stage clusters-15 cluster_tests "$(bin_15)" || true
 fi
 if stage build-18 build_18; then
