@@ -75,32 +75,3 @@ fn instances_that_skip_a_thousand_actions_hold_up_nobody() {
     let took = canary(&mut scene);
     assert!(took < FAIR, "the canary took {took:?}");
 }
-
-#[test]
-fn instances_that_skip_a_thousand_actions_hold_up_nobody() {
-    let mut scene = scene();
-    let url = scene.sink.url("/never");
-    let actions: Vec<Value> =
-        (0..1_000).map(|n| with(http(&format!("a{n}"), &url), "when", json!("payload.go == 1"))).collect();
-    define(&mut scene.client, &workflow("longFlow", "long.fired", actions));
-    let sql = "select count(rea.fire_event('long.fired', 'L-' || g, '{\"go\": 0}')) from generate_series(1, 40) g";
-    scene.client.batch_execute(sql).expect("fired");
-    wait_until_taken(&mut scene);
-    let took = canary(&mut scene);
-    assert!(took < FAIR, "the canary took {took:?}");
-}
-
-#[test]
-fn a_match_that_compares_without_end_holds_up_nobody() {
-    let mut scene = scene();
-    let flow = workflow("listFlow", "list.fired", vec![http("send", &scene.sink.url("/list"))]);
-    let flow = with(flow, "match", json!("$.payload.items[*].sku == $.payload.blocked[*]"));
-    define(&mut scene.client, &flow);
-    let sql = "select rea.fire_event('list.fired', 'M-1', jsonb_build_object(
-                   'items', (select jsonb_agg(jsonb_build_object('sku', g)) from generate_series(1, 60000) g),
-                   'blocked', (select jsonb_agg(-g) from generate_series(1, 60000) g)))";
-    scene.client.batch_execute(sql).expect("fired: 1 MB");
-    wait_until_taken(&mut scene);
-    let took = canary(&mut scene);
-    assert!(took < FAIR, "the canary took {took:?}");
-}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rea_tests::scene::Attempt;
 use rea_tests::workflow::{count, define, http, retries, with, workflow};
-use rea_tests::{Answer, PATIENCE, Scene, wait_until};
+use rea_tests::{Answer, Config, PATIENCE, Scene, wait_until};
 use serde_json::json;
 
 fn outline(attempts: &[Attempt]) -> Vec<(&str, i32, &str, &str)> {
@@ -145,4 +145,49 @@ fn the_deadline_ends_an_instance_that_waits_for_a_retry() {
     let instance = scene.finish("SO-1");
     assert_eq!((instance.status.as_str(), instance.error_code.as_str()), ("FAILED", "deadline"));
     assert_eq!(scene.sink.count(), 1);
+}
+
+#[test]
+fn the_deadline_ends_an_instance_whose_lane_is_blocked() {
+    let mut scene = Scene::with(&Config::new().set("rea.lane_max_in_flight", "1"));
+    scene.sink.always("/", Answer::Hang);
+    let step = |name| {
+        with(http(name, &scene.sink.url("/")), "config", json!({"url": scene.sink.url("/"), "timeoutMs": 60_000}))
+    };
+    let (stuck, waiting) = (step("stuck"), step("waiting"));
+    scene.define("blocker.fired", vec![stuck]);
+    let flow = workflow("waitingFlow", "order.created", vec![waiting]);
+    define(&mut scene.client, &with(flow, "timeoutSeconds", json!(2)));
+    scene.fire("blocker.fired", "B-1");
+    wait_until(PATIENCE, "the lane is full", || scene.sink.in_flight() == 1);
+    scene.fire("order.created", "SO-1");
+    let instance = scene.finish("SO-1");
+    assert_eq!((instance.status.as_str(), instance.error_code.as_str()), ("FAILED", "deadline"));
+    assert_eq!(scene.sink.count(), 1, "it was never sent");
+}
+
+#[test]
+fn delays_between_retries_double_and_stray_by_a_fifth_at_most() {
+    let mut scene = Scene::open();
+    scene.sink.always("/", Answer::status(503));
+    let only = with(http("only", &scene.sink.url("/")), "retryPolicy", json!({"maxRetries": 4, "backoffMs": 100}));
+    scene.define("order.created", vec![only]);
+    for order in 0..20 {
+        scene.fire("order.created", &format!("SO-{order}"));
+    }
+    for order in 0..20 {
+        assert_eq!(scene.finish(&format!("SO-{order}")).status, "DEAD");
+    }
+    let sql = "select attempt_no, (extract(epoch from next_retry_time - create_time) * 1000)::float8
+               from rea.work_action_log where next_retry_time is not null";
+    let rows = scene.client.query(sql, &[]).expect("the log");
+    assert_eq!(rows.len(), 80);
+    let mut delays = std::collections::HashSet::new();
+    for row in rows {
+        let (attempt, delay): (i32, f64) = (row.get(0), row.get(1));
+        let planned = 100.0 * 2f64.powi(attempt - 1);
+        assert!(delay >= 0.79 * planned && delay <= 1.21 * planned, "retry {attempt} after {delay} ms");
+        delays.insert(delay as i64);
+    }
+    assert!(delays.len() > 20, "the delays are spread");
 }

@@ -30,6 +30,8 @@ struct Database {
     wanted: bool,
     /// Whether the extension was created there since the last start: what an older look found does not count.
     renewed: bool,
+    /// Whether a worker of it could not start for want of a slot.
+    lacks_slot: bool,
     next_try: Instant,
     backoff: Duration,
     next_probe: Instant,
@@ -115,6 +117,7 @@ impl Launcher {
             self.databases.entry(oid).or_insert(Database {
                 wanted: true,
                 renewed: false,
+                lacks_slot: false,
                 next_try: now,
                 backoff: FIRST_BACKOFF,
                 next_probe: now + PROBE_EVERY,
@@ -167,7 +170,6 @@ impl Launcher {
             .filter(|(oid, d)| d.wanted && d.next_try <= now && !self.board.is_kept_away(**oid))
             .map(|(oid, _)| *oid)
             .collect();
-        let mut missing_slot = false;
         for oid in due {
             for worker_no in 0..guc::workers() as u32 {
                 if self.seat_of(oid, worker_no).is_some() {
@@ -177,9 +179,16 @@ impl Launcher {
                 if worker_no > 0 && !self.is_at_work(oid) {
                     break;
                 }
-                missing_slot |= !self.start(oid, worker_no, now);
+                let started = self.start(oid, worker_no, now);
+                if let Some(database) = self.databases.get_mut(&oid) {
+                    database.lacks_slot = !started;
+                }
+                if !started {
+                    break;
+                }
             }
         }
+        let missing_slot = self.databases.values().any(|database| database.wanted && database.lacks_slot);
         self.board.out_of_slots.store(missing_slot, Ordering::Release);
         if missing_slot && now >= self.next_slot_warning {
             self.next_slot_warning = now + SLOT_WARNING_EVERY;
