@@ -191,3 +191,20 @@ fn delays_between_retries_double_and_stray_by_a_fifth_at_most() {
     }
     assert!(delays.len() > 20, "the delays are spread");
 }
+
+#[test]
+fn a_fresh_key_is_used_only_when_it_is_asked_for() {
+    let mut scene = Scene::open();
+    scene.sink.on("/", |_, seen| Answer::status(if seen < 3 { 400 } else { 200 }));
+    scene.define("order.created", vec![http("only", &scene.sink.url("/"))]);
+    scene.fire("order.created", "SO-1");
+    let id = scene.finish("SO-1").id;
+    for call in [format!("'{id}'"), format!("'{id}', fresh_key => true"), format!("'{id}', true")] {
+        scene.cluster.psql("app", &format!("select rea.retry_instance({call})"));
+        scene.finish("SO-1");
+    }
+    assert_eq!(scene.finish("SO-1").status, "SUCCESS");
+    let keys: Vec<String> = scene.sink.requests().iter().map(|request| request.key().to_owned()).collect();
+    let key = format!("{id}_only");
+    assert_eq!(keys, [key.clone(), key.clone(), format!("{key}~2"), format!("{key}~3")]);
+}

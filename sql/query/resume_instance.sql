@@ -1,9 +1,10 @@
 -- Makes an instance PENDING again at its resume point, with a full set of retries.
--- $1 instance id, $2 guard version, $3 cause, $4 now, $5 deadline, $6 attempts made of the action, $7 lane
+-- $1 instance id, $2 guard version, $3 cause, $4 now, $5 deadline, $6 attempts made of the action, $7 lane, $8 whether
+-- to use fresh idempotency keys
 -- Guard: the version is still the one read (A16). No row processed: somebody else was faster.
 with resumed as (
     update rea.work_instance i
-    set status = 'PENDING', retry_count = 0, version = i.version + 1, update_time = $4, deadline_time = $5,
+    set status = 'PENDING', retry_count = 0, key_no = i.key_no + case when $8 then 1 else 0 end, version = i.version + 1, update_time = $4, deadline_time = $5,
         first_try_time = null, next_retry_time = null, paused_time = null, end_time = null, error_code = null,
         error = null
     from (select b.instance_id, b.status from rea.work_instance b where b.instance_id = $1) before

@@ -20,6 +20,7 @@ create table rea.work_instance (
         ('PENDING', 'RUNNING', 'WAITING', 'PAUSED', 'COMPENSATING', 'SUCCESS', 'FAILED', 'DEAD', 'CANCELLED')),
     current_action_index integer     not null,
     retry_count          integer     not null,
+    key_no               integer     not null default 1,
     version              integer     not null,
     update_time          timestamptz not null,
     first_try_time       timestamptz,
@@ -51,6 +52,7 @@ comment on column rea.work_instance.deadline_time is 'When timeoutSeconds ends i
 comment on column rea.work_instance.status is 'PENDING, RUNNING, WAITING, PAUSED, COMPENSATING; SUCCESS, FAILED, DEAD, CANCELLED are final';
 comment on column rea.work_instance.current_action_index is 'Resume point: index, from 0, of the action that runs now or runs next';
 comment on column rea.work_instance.retry_count is 'Retries used by the current action';
+comment on column rea.work_instance.key_no is 'Number of its idempotency keys: 1, and one more for each retry_instance with fresh_key';
 comment on column rea.work_instance.version is 'Counts every row written about the instance; every change is made only if it is still the one read';
 comment on column rea.work_instance.update_time is 'When the row last changed';
 comment on column rea.work_instance.first_try_time is 'When the first attempt of the current action began; null before';

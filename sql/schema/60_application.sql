@@ -115,11 +115,10 @@ comment on function rea.query_instance(text) is
     'What a business key''s events started and why it is not moving: a row per instance, and one per event that is '
     'ACCEPTED or UNROUTED. Shows the caller''s own events; all of them to viewers';
 
-create function rea.retry_instance(instance_id uuid)
+create function rea.retry_instance(instance_id uuid, fresh_key boolean default false)
 returns text language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_retry_instance';
-comment on function rea.retry_instance(uuid) is
-    'Starts a FAILED, DEAD or PAUSED instance again from the failed action, with a full set of retries and the same '
-    'idempotency keys; returns its new status';
+comment on function rea.retry_instance(uuid, boolean) is
+    'Starts a FAILED, DEAD or PAUSED instance again from the action it stopped at, with a full set of retries; returns its new status. The idempotency keys stay the same; fresh_key appends ~2, ~3 … for receivers that remember a refusal';
 
 create function rea.operation(event_id text, source text default '')
 returns jsonb language c stable parallel unsafe as 'MODULE_PATHNAME', 'rea_operation_of_event';

@@ -69,7 +69,7 @@ revoke all on function
     rea.fire_events(jsonb),
     rea.fire_on_change(),
     rea.query_instance(text),
-    rea.retry_instance(uuid),
+    rea.retry_instance(uuid, boolean),
     rea.operation(text, text),
     rea.operation(uuid),
     rea.wait_operation(text, text, integer),

@@ -30,14 +30,22 @@ struct ResumePoint {
 }
 
 fn retry_instance(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
-    move_on(call, "retry_instance", |status| matches!(status, Status::Failed | Status::Dead | Status::Paused))
+    let fresh_key: bool = call.required(1, "fresh_key")?;
+    move_on(call, "retry_instance", fresh_key, |status| {
+        matches!(status, Status::Failed | Status::Dead | Status::Paused)
+    })
 }
 
 fn resume_instance(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
-    move_on(call, "resume_instance", |status| status == Status::Paused)
+    move_on(call, "resume_instance", false, |status| status == Status::Paused)
 }
 
-fn move_on(call: &Call, cause: &'static str, allowed: fn(Status) -> bool) -> Result<Option<pg_sys::Datum>, ApiError> {
+fn move_on(
+    call: &Call,
+    cause: &'static str,
+    fresh_key: bool,
+    allowed: fn(Status) -> bool,
+) -> Result<Option<pg_sys::Datum>, ApiError> {
     super::require_preload()?;
     let id: pgrx::Uuid = call.required(0, "instance_id")?;
     call.caller.as_owner(|| {
@@ -48,7 +56,7 @@ fn move_on(call: &Call, cause: &'static str, allowed: fn(Status) -> bool) -> Res
         if !allowed(point.status) {
             return Ok(Err(refused(&point, cause)));
         }
-        if !resume(id, &point, cause)? {
+        if !resume(id, &point, cause, fresh_key)? {
             return Ok(Err(ApiError::WrongState {
                 message: "instance was changed at the same moment".into(),
                 hint: "Look at it with rea.query_instance and try again.",
@@ -90,7 +98,7 @@ fn read(row: &Row<'_>) -> Result<ResumePoint, StoreError> {
 }
 
 /// False when somebody else was faster.
-fn resume(id: pgrx::Uuid, point: &ResumePoint, cause: &str) -> Result<bool, StoreError> {
+fn resume(id: pgrx::Uuid, point: &ResumePoint, cause: &str, fresh_key: bool) -> Result<bool, StoreError> {
     let now = Clock::now();
     let lane = lane_of(point)?;
     let deadline = new_deadline(point, now)?;
@@ -102,6 +110,7 @@ fn resume(id: pgrx::Uuid, point: &ResumePoint, cause: &str) -> Result<bool, Stor
         deadline.map(store::pg_time).into(),
         point.attempts.into(),
         lane.into(),
+        fresh_key.into(),
     ])?;
     Ok(resumed.processed == 1)
 }

@@ -40,6 +40,8 @@ pub struct Facts<'a> {
     pub span_id: u64,
     /// Number of the attempt, from 1, counted through.
     pub attempt_no: u32,
+    /// Number of the instance's idempotency keys, from 1.
+    pub key_no: u32,
     /// Name of the action.
     pub action_name: &'a str,
     /// The event's payload as PostgreSQL prints it.
@@ -66,8 +68,13 @@ pub struct Request {
 }
 
 /// The key that stays the same over all attempts of an action of an instance.
-pub fn idempotency_key(instance_id: &str, action_name: &str) -> String {
-    format!("{instance_id}_{action_name}")
+///
+/// `key_no` is 1 but for instances that were retried with fresh keys: then `~2`, `~3` … follow.
+pub fn idempotency_key(instance_id: &str, action_name: &str, key_no: u32) -> String {
+    match key_no {
+        0 | 1 => format!("{instance_id}_{action_name}"),
+        fresh => format!("{instance_id}_{action_name}~{fresh}"),
+    }
 }
 
 /// The id of one attempt; never repeats (requirement A24).
@@ -151,7 +158,7 @@ pub fn header_fault(value: &str) -> Option<&'static str> {
 
 /// The headers that rea adds to every request.
 fn own_headers(http: &HttpAction, facts: &Facts) -> Vec<(String, String)> {
-    let key = idempotency_key(facts.instance_id, facts.action_name);
+    let key = idempotency_key(facts.instance_id, facts.action_name, facts.key_no);
     let request_id = request_id(facts.instance_id, facts.action_name, facts.attempt_no);
     let optional = [
         ("X-Rea-Correlation-Id", facts.correlation_id.map(header_safe)),

@@ -83,6 +83,8 @@ pub struct Claimed {
     pub lane: String,
     /// Whether its change to RUNNING already has its history row.
     pub claim_logged: bool,
+    /// Number of its idempotency keys, from 1.
+    pub key_no: i32,
 }
 
 /// Takes up to `limit` events out of the inbox and matches them.
@@ -171,6 +173,7 @@ fn claimed(rows: Rows) -> Result<Vec<Claimed>, StoreError> {
                 lost_count: row.get(14)?,
                 lane: row.get(15)?,
                 claim_logged: row.get(23)?,
+                key_no: row.get(24)?,
                 event: Rc::new(Event {
                     uid: uuid(row.get(2)?),
                     biz_key: row.get(12)?,

@@ -191,7 +191,7 @@ pub fn question<'a>(
         quoted(&held.definition.name),
         held.definition.version,
         quoted(name),
-        quoted(&crate::flow::request::idempotency_key(&id, name)),
+        quoted(&crate::flow::request::idempotency_key(&id, name, held.key_no)),
     );
     Question { event: held.event.uid, extra, paths: paths.iter().map(|path| (path.path.as_str(), path.many)).collect() }
 }

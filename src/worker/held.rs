@@ -93,6 +93,8 @@ pub struct Held {
     pub tried: Option<DateTime<Utc>>,
     /// Whether `progress.attempt_no` already is the number of the attempt to come.
     pub numbered: bool,
+    /// Number of its idempotency keys, from 1.
+    pub key_no: u32,
     /// What it has learned.
     pub steps: Steps,
     /// Its queue row as the table has it; `None` when there is none.
@@ -136,6 +138,7 @@ impl Held {
             },
             tried: None,
             numbered: false,
+            key_no: 1,
             steps: Steps::default(),
             queue: None,
             claim: Some((1, now)),
@@ -171,6 +174,7 @@ impl Held {
             },
             tried: row.first_try,
             numbered: true,
+            key_no: row.key_no.max(1) as u32,
             steps: Steps::parse(row.context.as_deref()),
             queue: Some(queue),
             claim: (!row.claim_logged).then_some((row.version, row.update_time)),

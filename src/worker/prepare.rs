@@ -165,6 +165,7 @@ impl Turn<'_> {
             traceparent: event.traceparent.as_deref(),
             span_id: fastrand::u64(1..),
             attempt_no,
+            key_no: draft.held.key_no,
             action_name: &action.name,
             payload,
             version: VERSION,

@@ -92,6 +92,7 @@ fn facts(payload: &str) -> Facts<'_> {
         traceparent: Some(payload),
         span_id: 1,
         attempt_no: 1,
+        key_no: 1,
         action_name: "a",
         payload: Arc::from(payload),
         version: "0",

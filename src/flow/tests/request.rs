@@ -21,6 +21,7 @@ fn facts<'a>() -> Facts<'a> {
         traceparent: None,
         span_id: 0xabc,
         attempt_no: 2,
+        key_no: 1,
         action_name: "a",
         payload: Arc::from("{\"n\": 1.10}"),
         version: "0.1.0",
@@ -93,10 +94,11 @@ fn only_the_attempt_differs_between_attempts() {
 
 #[test]
 fn keys_name_instance_action_and_attempt() {
-    assert_eq!(idempotency_key("i", "a"), "i_a");
+    assert_eq!(idempotency_key("i", "a", 1), "i_a");
+    assert_eq!(idempotency_key("i", "a", 3), "i_a~3");
     assert_eq!(request_id("i", "a", 7), "i_a_7");
     let request = rendered(json!({"idempotencyKeyHeader": "X-Key"}), &[]);
-    assert_eq!(header(&request, "X-Key"), Some(&*idempotency_key(INSTANCE, "a")));
+    assert_eq!(header(&request, "X-Key"), Some(&*idempotency_key(INSTANCE, "a", 1)));
     assert_eq!(header(&request, "Idempotency-Key"), None);
 }
 
