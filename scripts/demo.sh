@@ -51,7 +51,7 @@ if [ "${1:-}" = stop ]; then
     exit 0
 fi
 
-say "demo: building (the first time takes some minutes)"
+say "demo: building (the first time takes some minutes; progress is in $(work_dir)/demo-build.log)"
 bin=$("$ROOT/scripts/install-tree.sh" "$(pg15_config)" "$(work_dir)/pg15" 2>"$(work_dir)/demo-build.log") ||
     { tail -n 40 "$(work_dir)/demo-build.log" >&2; die "rea could not be built"; }
 (cd "$ROOT" && cargo build --quiet --release --package rea-bench --bin receiver --no-default-features)
