@@ -103,3 +103,23 @@ fn the_number_of_workers_and_the_bound_follow_a_reload() {
     scene.finish_all(40, PATIENCE);
     assert!(scene.sink.peak() <= 2);
 }
+
+#[test]
+fn a_worker_that_is_to_leave_records_what_it_has_in_flight_first() {
+    let mut scene = Scene::with(&Config::new().without_fsync().set("rea.workers", "3"));
+    wait_until(PATIENCE, "all workers are running", || scene.workers().len() == 3);
+    let sinks: Vec<Sink> = (0..6).map(|_| Sink::start()).collect();
+    for (number, sink) in sinks.iter().enumerate() {
+        sink.always("/", Answer::status(200).after(Duration::from_secs(2)));
+        scene.define(&format!("kind{number}.fired"), vec![http("only", &sink.url("/"))]);
+    }
+    let sql =
+        "select count(rea.fire_event('kind' || g % 6 || '.fired', 'SO-' || g, '{}')) from generate_series(1, 60) g";
+    scene.client.execute(sql, &[]).expect("fired");
+    wait_until(PATIENCE, "every lane is busy", || sinks.iter().all(|sink| sink.in_flight() == 10));
+    scene.cluster.reload_with("rea.workers", "1");
+    scene.finish_all(60, PATIENCE);
+    assert_eq!(count(&mut scene.client, "select count(*) from rea.work_action_log where status <> 'SUCCESS'"), 0);
+    assert_eq!(sinks.iter().map(Sink::count).sum::<usize>(), 60);
+    wait_until(PATIENCE, "two have left", || scene.workers().len() == 1);
+}

@@ -114,13 +114,21 @@ impl Place {
         let waiters = &board.waiters[..guc::max_waiters().min(board.waiters.len())];
         // SAFETY: a plain global of this process.
         let pid = unsafe { pg_sys::MyProcPid };
-        let waiter = waiters
-            .iter()
-            .find(|waiter| waiter.process.pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire).is_ok())?;
+        let waiter = waiters.iter().find(|waiter| {
+            let holder = waiter.process.pid.load(Ordering::Acquire);
+            // A session that was terminated while it waited could not give its place back.
+            let free = holder == 0 || is_gone(holder);
+            free && waiter.process.pid.compare_exchange(holder, pid, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        })?;
         waiter.event.store(low_half(event), Ordering::Release);
         waiter.process.enter();
         Some(Place(waiter))
     }
+}
+
+fn is_gone(pid: i32) -> bool {
+    // SAFETY: signal 0 only asks whether the process exists.
+    unsafe { libc::kill(pid, 0) == -1 && *libc::__errno_location() == libc::ESRCH }
 }
 
 impl Drop for Place {

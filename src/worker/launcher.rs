@@ -279,7 +279,10 @@ pub extern "C-unwind" fn rea_worker_main(argument: pg_sys::Datum) {
         return;
     }
     seat.process.enter();
-    seat.state.store(Seat::RUNNING, Ordering::Release);
+    // A launcher that started anew meanwhile may have given the seat up.
+    if seat.state.compare_exchange(Seat::STARTING, Seat::RUNNING, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        return;
+    }
     let Some(mut worker) = Worker::start(seat, extension) else { return };
     let reason = worker.serve();
     pgrx::debug1!("rea worker leaves: {reason:?}");

@@ -128,8 +128,10 @@ fn meet_peers(worker: &mut Worker) {
             seat.generation.store(0, Ordering::Release);
         }
     }
-    let peers: Vec<u32> =
-        worker.board.live_seats(worker.database).iter().map(|seat| seat.worker_no.load(Ordering::Acquire)).collect();
+    let live = worker.board.live_seats(worker.database);
+    // Those that are to leave serve no lane any more.
+    let staying = |worker_no: &u32| (*worker_no as usize) < guc::workers();
+    let peers: Vec<u32> = live.iter().map(|seat| seat.worker_no.load(Ordering::Acquire)).filter(staying).collect();
     if peers != worker.peers {
         worker.peers = peers;
         worker.lanes.forget_wakes();

@@ -154,7 +154,7 @@ impl Worker {
         if self.board.is_kept_away(self.database.to_u32()) {
             return Some(Leave::KeptAway);
         }
-        (self.worker_no as usize >= guc::workers()).then_some(Leave::NotNeeded)
+        (self.is_retiring() && self.flights.is_empty() && self.completed.is_empty()).then_some(Leave::NotNeeded)
     }
 
     /// Takes hints from others and answers from the pool; shows a sign of life.
@@ -178,9 +178,19 @@ impl Worker {
         }
     }
 
-    /// What ended is recorded even while rea.enabled is off; nothing new begins then.
+    /// Whether there are fewer workers now: this one records what it has in flight and leaves.
+    fn is_retiring(&self) -> bool {
+        self.worker_no as usize >= guc::workers()
+    }
+
+    /// Whether nothing new may begin.
+    fn only_concludes(&self) -> bool {
+        !guc::enabled() || self.is_retiring()
+    }
+
+    /// What ended is recorded even while nothing new may begin.
     fn has_work(&mut self) -> bool {
-        if !self.completed.is_empty() || !guc::enabled() {
+        if !self.completed.is_empty() || self.only_concludes() {
             return !self.completed.is_empty();
         }
         let now = Clock::now();
@@ -196,7 +206,7 @@ impl Worker {
     }
 
     fn capacity(&self) -> usize {
-        if !guc::enabled() {
+        if self.only_concludes() {
             return 0;
         }
         self.pool.capacity() + PREFETCH
@@ -223,7 +233,7 @@ impl Worker {
     /// Runs a turn, again carefully if it fails. False when the extension is gone.
     fn turn(&mut self) -> bool {
         process::report(pg_sys::BackendState::STATE_RUNNING, c"rea turn");
-        let enabled = guc::enabled();
+        let enabled = !self.only_concludes();
         let intake = Intake {
             inbox: (enabled && self.inbox_has_more && self.is_router()).then_some(self.inbox.mark),
             dead_generation: self.dead.first().copied().filter(|_| enabled),
