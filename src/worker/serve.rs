@@ -223,7 +223,9 @@ impl Worker {
         let now = Clock::now();
         let until = |time: DateTime<Utc>| (time - now).to_std().unwrap_or(Duration::ZERO);
         let lane = self.lanes.next_wake().filter(|_| self.spare() > 0);
-        let wake = [lane, self.deadline].into_iter().flatten().min().map(until);
+        // A deadline that may not be acted on must not keep the worker awake.
+        let deadline = self.deadline.filter(|_| !self.only_concludes());
+        let wake = [lane, deadline].into_iter().flatten().min().map(until);
         let timeout = wake.unwrap_or(Duration::MAX).min(maintenance.due_in(Instant::now()));
         let timeout = if self.reinforce_at.is_some() { timeout.min(PATIENCE) } else { timeout };
         process::report(pg_sys::BackendState::STATE_IDLE, c"");
