@@ -2,7 +2,6 @@
 
 use super::call::{Call, returned};
 use crate::error::ApiError;
-use crate::flow::definition::Lane;
 use crate::flow::instance::Status;
 use crate::flow::parse;
 use crate::sql_function;
@@ -129,10 +128,7 @@ fn new_deadline(point: &ResumePoint, now: DateTime<Utc>) -> Result<Option<DateTi
 fn lane_of(point: &ResumePoint) -> Result<String, StoreError> {
     let workflow = definition(point)?;
     let action = workflow.as_ref().and_then(|workflow| workflow.actions.get(point.action_index.max(0) as usize));
-    Ok(match action.map(|action| &action.lane) {
-        Some(Lane::Named(lane) | Lane::Origin(lane)) => lane.clone(),
-        Some(Lane::Dynamic) | None => UNRENDERED.to_owned(),
-    })
+    Ok(action.and_then(|action| action.lane.name()).unwrap_or(UNRENDERED).to_owned())
 }
 
 fn definition(point: &ResumePoint) -> Result<Option<crate::flow::definition::Workflow>, StoreError> {

@@ -7,6 +7,8 @@ use std::time::Duration;
 use crate::flow::address::Address;
 use crate::flow::expression::{Expression, PathValue};
 use crate::flow::outcome::StatusPattern;
+pub use crate::flow::perform::Perform;
+use crate::flow::perform::Awaited;
 use crate::flow::retry::RetryPolicy;
 use crate::flow::template::{Template, Text};
 
@@ -25,12 +27,63 @@ pub struct Workflow {
     pub matching: Option<Match>,
     /// Longest life of an instance, time spent paused not counted.
     pub timeout: Option<Duration>,
-    /// What is done, in this order; 1–1,000.
+    /// What is done, in this order; 1–1,000 with those of the blocks.
     pub actions: Vec<Action>,
+    /// Lists of actions that run as child instances.
+    pub blocks: Vec<Block>,
     /// The result of a successful instance.
     pub output: Option<Template>,
     /// The expressions of `output`.
     pub output_paths: Vec<Expression>,
+    /// Events that cancel an instance.
+    pub cancel_on: Vec<Awaited>,
+    /// How many instances with the same key may run at the same time.
+    pub concurrency: Option<Concurrency>,
+    /// The expressions of `cancelOn` and `concurrency`.
+    pub start_paths: Vec<Expression>,
+}
+
+impl Workflow {
+    /// The actions of a block, or the workflow's own.
+    pub fn actions_of(&self, block: Option<usize>) -> &[Action] {
+        match block {
+            None => &self.actions,
+            Some(number) => self.blocks.get(number).map_or(&[], |block| &block.actions),
+        }
+    }
+
+    /// The block that a child instance runs: `parent_action` names the action that started it, `branch` the branch.
+    pub fn block(&self, parent_action: &str, branch: &str) -> Option<usize> {
+        self.blocks.iter().position(|block| {
+            block.parent_action == parent_action && (block.branch.is_empty() || block.branch == branch)
+        })
+    }
+
+    /// All actions, those of the blocks included.
+    pub fn all_actions(&self) -> impl Iterator<Item = &Action> {
+        self.actions.iter().chain(self.blocks.iter().flat_map(|block| &block.actions))
+    }
+}
+
+/// A list of actions that runs as a child instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Name of the action that runs it.
+    pub parent_action: String,
+    /// Name of the branch: a key of `branches`, the number of a case from 0 or `default`; empty for `foreach`, whose
+    /// children all run the same block.
+    pub branch: String,
+    /// What is done, in this order; at least one.
+    pub actions: Vec<Action>,
+}
+
+/// How many instances with the same key may run at the same time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Concurrency {
+    /// The key.
+    pub key: Text,
+    /// The number, 1–10,000.
+    pub limit: u32,
 }
 
 /// Which events of the right type start the workflow.
@@ -55,6 +108,8 @@ pub struct Action {
     pub on_error: OnError,
     /// What is kept of the response; None = nothing.
     pub output: Option<Template>,
+    /// How it is undone when the instance fails for good.
+    pub compensate: Compensate,
     /// Where its work queues up.
     pub lane: Lane,
     /// What it does.
@@ -79,6 +134,18 @@ impl Action {
     }
 }
 
+/// How an action is undone.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Compensate {
+    /// The definition says nothing about it.
+    #[default]
+    Unsaid,
+    /// Not at all, on purpose (`"keep"`).
+    Keep,
+    /// By this action, named `<name>~undo`.
+    By(Box<Action>),
+}
+
 /// What a failure for good does to the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnError {
@@ -91,10 +158,17 @@ pub enum OnError {
     Pause,
 }
 
+/// The lane of local actions; one with a name of its own is `sql:<name>`.
+pub const SQL_LANE: &str = "sql";
+/// The lane of scripts.
+pub const LUA_LANE: &str = "lua";
+/// The lane of steps that need nothing outside of the worker.
+pub const FLOW_LANE: &str = "~flow";
+
 /// The queue in front of a downstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lane {
-    /// Named by the definition, 1–255 bytes.
+    /// Named by the definition, 1–255 bytes; also [`SQL_LANE`], `sql:<name>`, [`LUA_LANE`] and [`FLOW_LANE`].
     Named(String),
     /// `scheme://host:port` of the URL.
     Origin(String),
@@ -102,11 +176,14 @@ pub enum Lane {
     Dynamic,
 }
 
-/// What an action does.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Perform {
-    /// One HTTP request.
-    Http(HttpAction),
+impl Lane {
+    /// Its name, as far as it is known before the action is rendered.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Lane::Named(name) | Lane::Origin(name) => Some(name),
+            Lane::Dynamic => None,
+        }
+    }
 }
 
 /// An HTTP request in the making.

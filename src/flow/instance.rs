@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::flow::definition::{Action, OnError, Perform};
+use crate::flow::definition::{Action, OnError};
 use crate::flow::outcome::{Class, Failure, Outcome};
 
 /// Where an instance stands.
@@ -214,8 +214,7 @@ fn after_failure(
 /// A lost attempt says nothing about the action, so it uses no retry; but an action that takes its worker down each
 /// time has to end.
 fn after_loss(action: &Action, progress: &Progress, limits: &Limits) -> Next {
-    let Perform::Http(http) = &action.perform;
-    if !http.idempotent {
+    if !action.perform.is_idempotent() {
         let message = "the worker was lost during the attempt; whether the request was sent is not known";
         return under_on_error(action, fail("unknown_outcome", message));
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use url::form_urlencoded;
 
-use crate::flow::definition::{Action, Body, HttpAction, Perform};
+use crate::flow::definition::{Body, HttpAction};
 use crate::flow::expression::{Expression, PathValue};
 use crate::flow::outcome::Failure;
 use crate::flow::template::{Text, render_json, render_text};
@@ -82,14 +82,18 @@ pub fn request_id(instance_id: &str, action_name: &str, attempt_no: u32) -> Stri
     format!("{instance_id}_{action_name}_{attempt_no}")
 }
 
-/// Renders the request of an action. `values` are those of `action.paths`, in order.
+/// Renders the request of an action. `values` are those of the action's `paths`, in order.
 ///
 /// Errors are permanent: `missing_value`, `many_values`, `expression`, `invalid_url`, `invalid_header`.
-pub fn render(action: &Action, values: &[PathValue], facts: &Facts) -> Result<Request, Failure> {
-    let Perform::Http(http) = &action.perform;
-    let target = http.url.render(&http.query, values, &action.paths)?;
-    let body = body(http, values, &action.paths, facts)?;
-    let mut headers = stated_headers(http, values, &action.paths)?;
+pub fn render(
+    http: &HttpAction,
+    paths: &[Expression],
+    values: &[PathValue],
+    facts: &Facts,
+) -> Result<Request, Failure> {
+    let target = http.url.render(&http.query, values, paths)?;
+    let body = body(http, values, paths, facts)?;
+    let mut headers = stated_headers(http, values, paths)?;
     if body.is_some() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
         headers.push(("Content-Type".to_owned(), http.format.content_type().to_owned()));
     }

@@ -220,7 +220,7 @@ fn answered(answer: &Answer) -> Option<u16> {
 
 /// What the answer means for the action; `None` is success.
 fn judge(action: &Action, answer: &Answer, now: DateTime<Utc>) -> Option<Failure> {
-    let Perform::Http(http) = &action.perform;
+    let Perform::Http(http) = &action.perform else { return None };
     match answer {
         Answer::Reply(reply) => {
             let retry_after =

@@ -1,7 +1,7 @@
 //! An instance in this worker's hands, and the definitions it runs by.
 
 use crate::flow::context::Steps;
-use crate::flow::definition::{Action, Lane as LaneOf, Workflow};
+use crate::flow::definition::{Action, Workflow};
 use crate::flow::instance::{Progress, Status};
 use crate::flow::parse;
 use crate::store::record::{Birth, QueueRow};
@@ -189,9 +189,6 @@ impl Held {
 
     /// Where the current action queues, as far as that is known before it is rendered.
     pub fn static_lane(&self) -> Option<&str> {
-        match &self.action()?.lane {
-            LaneOf::Named(name) | LaneOf::Origin(name) => Some(name),
-            LaneOf::Dynamic => None,
-        }
+        self.action()?.lane.name()
     }
 }

@@ -7,7 +7,7 @@ use super::board::monotonic_ms;
 use super::conclude::question;
 use super::draft::{Attempt, Course, Draft};
 use super::turn::{Turn, is_open};
-use crate::flow::definition::{Action, Body, Lane, Perform};
+use crate::flow::definition::{Action, Body, Perform};
 use crate::flow::expression::{Expression, PathValue};
 use crate::flow::instance::{Status, after_attempt};
 use crate::flow::outcome::{Failure, Outcome};
@@ -72,19 +72,18 @@ impl Turn<'_> {
         }
         let Some(action) = draft.held.action() else { return };
         let waits = action.when.is_none() && draft.place.is_none();
-        if let (true, Lane::Named(lane) | Lane::Origin(lane)) = (waits, &action.lane)
+        if let (true, Some(lane)) = (waits, action.lane.name())
             && (!self.serves(lane)
                 || self.ledger.room(self.lanes, lane) == 0
                 || self.ledger.held(self.lanes) >= self.capacity_for(action))
         {
-            let lane = self.lanes.name(&lane.clone());
+            let lane = self.lanes.name(lane);
             draft.park(lane, self.now, "lane_full", self.now);
         }
     }
 
     fn capacity_for(&self, action: &Action) -> usize {
-        let Perform::Http(http) = &action.perform;
-        if http.idempotent { self.capacity } else { self.threads.min(self.capacity) }
+        if action.perform.is_idempotent() { self.capacity } else { self.threads.min(self.capacity) }
     }
 
     fn settle(&mut self, draft: &mut Draft, values: Result<Vec<PathValue>, Failure>) -> Result<(), StoreError> {
@@ -111,8 +110,7 @@ impl Turn<'_> {
 
     /// The payload as text, if the request is made of it.
     fn payload(&self, draft: &Draft, action: &Action) -> Result<Result<Arc<str>, Failure>, StoreError> {
-        let Perform::Http(http) = &action.perform;
-        if http.body != Body::Payload {
+        if !matches!(&action.perform, Perform::Http(http) if http.body == Body::Payload) {
             return Ok(Ok("".into()));
         }
         let event = &draft.held.event;
@@ -170,7 +168,10 @@ impl Turn<'_> {
             payload,
             version: VERSION,
         };
-        let mut request = request::render(action, values, &facts)?;
+        let Perform::Http(http) = &action.perform else {
+            return Err(Failure::permanent("internal", "not an HTTP action"));
+        };
+        let mut request = request::render(http, &action.paths, values, &facts)?;
         request.timeout_ms = self.timeout_ms(request.timeout_ms, draft);
         Ok(request)
     }
@@ -183,10 +184,7 @@ impl Turn<'_> {
     }
 
     fn send(&mut self, draft: &mut Draft, action: &Action, request: Request) {
-        let wanted: Rc<str> = match &action.lane {
-            Lane::Named(lane) | Lane::Origin(lane) => self.lanes.name(lane),
-            Lane::Dynamic => self.lanes.name(&request.origin),
-        };
+        let wanted: Rc<str> = self.lanes.name(action.lane.name().unwrap_or(&request.origin));
         // No capacity at all: rea.enabled is off, nothing new goes out.
         let keeps = self.capacity > 0 && (draft.claimed || draft.place.as_ref() == Some(&wanted));
         if !keeps {

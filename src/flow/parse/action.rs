@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::flow::address::Address;
-use crate::flow::definition::{Action, HttpAction, Lane, OnError, Perform};
+use crate::flow::definition::{Action, Compensate, HttpAction, Lane, OnError, Perform};
 use crate::flow::parse::fields::Fields;
 use crate::flow::parse::templates::{Scope, Templates};
 use crate::flow::parse::{http, policy};
@@ -60,6 +60,7 @@ pub(super) fn read(
         retry,
         on_error,
         output,
+        compensate: Compensate::Unsaid,
         lane: lane.map_or_else(|| own_lane(&http), Lane::Named),
         perform: Perform::Http(http),
         paths: templates.into_paths(),

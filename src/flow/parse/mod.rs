@@ -116,8 +116,12 @@ fn workflow(document: &Value, problems: &mut Vec<Problem>) -> Option<Workflow> {
         matching: matching(&fields, problems),
         timeout: fields.number("timeoutSeconds", SECONDS, problems).map(Duration::from_secs_f64),
         actions: actions(&fields, &policy(&fields, problems), problems),
+        blocks: Vec::new(),
         output,
         output_paths,
+        cancel_on: Vec::new(),
+        concurrency: None,
+        start_paths: Vec::new(),
     };
     Some(workflow)
 }

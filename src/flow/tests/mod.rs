@@ -68,7 +68,7 @@ fn action(definition: &Value) -> Action {
 }
 
 fn http(action: &Action) -> &HttpAction {
-    let Perform::Http(http) = &action.perform;
+    let Perform::Http(http) = &action.perform else { panic!("an http action") };
     http
 }
 

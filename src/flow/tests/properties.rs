@@ -144,7 +144,7 @@ proptest! {
     fn no_value_moves_a_request_to_another_place(text in any::<String>()) {
         let action = action(&with_config(json!({"url": "http://h.test:81/a/${payload.x}/b?c=${payload.x}"})));
         let values = [one(&json!(text).to_string())];
-        let Ok(request) = render(&action, &values, &facts("")) else {
+        let Ok(request) = render(super::http(&action), &action.paths, &values, &facts("")) else {
             let dotted = matches!(text.as_str(), "." | "..");
             prop_assert!(dotted, "only dot segments are refused, not {:?}", text);
             return Ok(());
@@ -162,7 +162,7 @@ proptest! {
     #[test]
     fn no_value_makes_a_header_that_is_not_named(text in any::<String>()) {
         let action = action(&with_config(json!({"headers": {"X-A": "${payload.x}"}})));
-        let Ok(request) = render(&action, &[one(&json!(text).to_string())], &facts(&text)) else {
+        let Ok(request) = render(super::http(&action), &action.paths, &[one(&json!(text).to_string())], &facts(&text)) else {
             prop_assert!(text.chars().any(|c| c != '\t' && c != ' ' && !c.is_ascii_graphic()));
             return Ok(());
         };
@@ -173,14 +173,14 @@ proptest! {
     #[test]
     fn ids_never_break_a_request(text in any::<String>()) {
         let action = action(&with_config(json!({})));
-        let request = render(&action, &[], &facts(&text)).unwrap();
+        let request = render(super::http(&action), &action.paths, &[], &facts(&text)).unwrap();
         prop_assert!(request.headers.iter().all(|(_, value)| value.bytes().all(|byte| byte.is_ascii_graphic())));
     }
 
     #[test]
     fn a_summary_is_never_longer_than_asked(text in any::<String>(), max in 0_usize..60) {
         let action = action(&with_config(json!({})));
-        let request = render(&action, &[], &facts(&text)).unwrap();
+        let request = render(super::http(&action), &action.paths, &[], &facts(&text)).unwrap();
         prop_assert!(summary(&request, max).chars().count() <= max);
     }
 
