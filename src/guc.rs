@@ -16,8 +16,9 @@ static LANE_MAX_IN_FLIGHT: GucSetting<i32> = GucSetting::<i32>::new(64);
 static HEARTBEAT_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(30_000);
 static POLL_INTERVAL: GucSetting<i32> = GucSetting::<i32>::new(1_000);
 static ALERT_INTERVAL: GucSetting<i32> = GucSetting::<i32>::new(300);
-static ACTION_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(86_400_000);
+static ACTION_TIMEOUT: GucSetting<i32> = GucSetting::<i32>::new(10_000);
 static MAX_RETRY_AFTER: GucSetting<i32> = GucSetting::<i32>::new(3_600);
+static MAX_CAUSATION_DEPTH: GucSetting<i32> = GucSetting::<i32>::new(32);
 static MAX_PAYLOAD_BYTES: GucSetting<i32> = GucSetting::<i32>::new(64 << 20);
 static MAX_CONTEXT_BYTES: GucSetting<i32> = GucSetting::<i32>::new(1 << 20);
 static MAX_RESPONSE_BYTES: GucSetting<i32> = GucSetting::<i32>::new(1 << 20);
@@ -96,7 +97,7 @@ pub fn init() {
         10,
         86_400_000,
         GucFlags::UNIT_MS,
-        c"Ends every attempt after this time, even if its definition allows more.",
+        c"Time for one attempt of a local or lua action that states none.",
     );
     number(
         c"rea.max_retry_after",
@@ -105,6 +106,14 @@ pub fn init() {
         604_800,
         GucFlags::UNIT_S,
         c"Follows a Retry-After header up to this delay.",
+    );
+    number(
+        c"rea.max_causation_depth",
+        &MAX_CAUSATION_DEPTH,
+        1,
+        1_000,
+        GucFlags::default(),
+        c"Events that may cause each other in a chain; the next emit or child workflow fails.",
     );
     number(
         c"rea.max_payload_bytes",
@@ -225,13 +234,17 @@ pub fn poll_interval() -> Duration {
 pub fn alert_interval() -> Duration {
     Duration::from_secs(count(&ALERT_INTERVAL) as u64)
 }
-/// Cap of every attempt's timeout.
+/// Time for an attempt of a local or lua action that states none.
 pub fn action_timeout() -> Duration {
     millis(&ACTION_TIMEOUT)
 }
 /// Cap of Retry-After.
 pub fn max_retry_after() -> Duration {
     Duration::from_secs(count(&MAX_RETRY_AFTER) as u64)
+}
+/// How many events may cause each other in a chain (requirement C1).
+pub fn max_causation_depth() -> i32 {
+    MAX_CAUSATION_DEPTH.get()
 }
 /// Limit of an event's payload in bytes.
 pub fn max_payload_bytes() -> usize {

@@ -26,7 +26,8 @@ pgrx::extension_sql_file!("../sql/schema/00_overview.sql", name = "overview", bo
 pgrx::extension_sql_file!("../sql/schema/10_event.sql", name = "event", requires = ["overview"]);
 pgrx::extension_sql_file!("../sql/schema/20_definition.sql", name = "definition", requires = ["event"]);
 pgrx::extension_sql_file!("../sql/schema/30_instance.sql", name = "instance", requires = ["definition"]);
-pgrx::extension_sql_file!("../sql/schema/40_log.sql", name = "log", requires = ["instance"]);
+pgrx::extension_sql_file!("../sql/schema/32_flow.sql", name = "flow", requires = ["instance"]);
+pgrx::extension_sql_file!("../sql/schema/40_log.sql", name = "log", requires = ["flow"]);
 pgrx::extension_sql_file!("../sql/schema/50_worker.sql", name = "worker", requires = ["log"]);
 pgrx::extension_sql_file!("../sql/schema/55_change.sql", name = "change", requires = ["worker"]);
 pgrx::extension_sql_file!("../sql/schema/60_application.sql", name = "application", requires = ["change"]);

@@ -6,7 +6,7 @@ with resumed as (
     update rea.work_instance i
     set status = 'PENDING', retry_count = 0, key_no = i.key_no + case when $8 then 1 else 0 end, version = i.version + 1, update_time = $4, deadline_time = $5,
         first_try_time = null, next_retry_time = null, paused_time = null, end_time = null, error_code = null,
-        error = null
+        error = null, end_status = null, compensation = null, undo_no = 0
     from (select b.instance_id, b.status from rea.work_instance b where b.instance_id = $1) before
     where i.instance_id = $1 and i.version = $2 and before.instance_id = i.instance_id
     returning i.instance_id, i.version, before.status as old_status

@@ -12,7 +12,7 @@ with taken as (
     returning inbox_id, event_uid
 ), event as materialized (
     select t.inbox_id, e.event_uid, e.event_type, e.biz_key, e.event_id, e.source, e.correlation_id, e.causation_id,
-           e.attributes, e.fired_by, e.payload, e.occurred_at
+           e.attributes, e.fired_by, e.payload, e.occurred_at, e.depth
     from taken t
     join rea.work_event e on e.event_uid = t.event_uid
 ), kind as materialized (
@@ -43,13 +43,13 @@ with taken as (
 )
 select e.inbox_id, e.event_uid, e.event_type, e.biz_key, e.event_id, e.source, e.correlation_id, e.causation_id,
        e.attributes ->> 'traceparent', e.fired_by::text, e.payload,
-       k.route_name, k.version, k.workflow_name, k.workflow_version
+       k.route_name, k.version, k.workflow_name, k.workflow_version, e.depth
 from event e
 join kind k on k.event_type = e.event_type and not k.asks and k.place = 1
 union all
 select e.inbox_id, e.event_uid, e.event_type, e.biz_key, e.event_id, e.source, e.correlation_id, e.causation_id,
        e.attributes ->> 'traceparent', e.fired_by::text, e.payload,
-       m.route_name, m.version, m.workflow_name, m.workflow_version
+       m.route_name, m.version, m.workflow_name, m.workflow_version, e.depth
 from event e
 left join lateral (
     select distinct on (k.route_group) k.route_name, k.version, k.workflow_name, k.workflow_version

@@ -12,10 +12,12 @@ create table rea.work_event (
     attributes      jsonb       not null,
     correlation_id  text,
     causation_id    text,
-    fired_by        name        not null
+    fired_by        name        not null,
+    depth           integer     not null default 0
 );
 create index work_event_type_time on rea.work_event (event_type, create_time);
 create index work_event_biz_key on rea.work_event (biz_key, event_type);
+create index work_event_correlation on rea.work_event (correlation_id, event_type) where correlation_id is not null;
 
 comment on table rea.work_event is 'Events as fired: one row each, never changed afterwards';
 comment on column rea.work_event.event_uid is 'Internal identity (UUID version 7); what every other table refers to';
@@ -30,6 +32,7 @@ comment on column rea.work_event.attributes is 'Free key-value pairs beside the 
 comment on column rea.work_event.correlation_id is 'Joins all events of one business case; may be null';
 comment on column rea.work_event.causation_id is 'Id of the event that caused this one; null when none did';
 comment on column rea.work_event.fired_by is 'Role that called fire_event';
+comment on column rea.work_event.depth is 'Number of instances between it and an event that an application fired; at most rea.max_causation_depth';
 
 create table rea.work_event_key (
     source      text        not null,

@@ -15,6 +15,13 @@ create table rea.work_instance (
     event_id             text        not null,
     source               text        not null,
     fired_by             name        not null,
+    parent_instance_id   uuid,
+    parent_action        text,
+    branch               text,
+    item_index           integer,
+    item                 jsonb,
+    detached             boolean     not null default false,
+    scripts              jsonb,
     deadline_time        timestamptz,
     status               text        not null check (status in
         ('PENDING', 'RUNNING', 'WAITING', 'PAUSED', 'COMPENSATING', 'SUCCESS', 'FAILED', 'DEAD', 'CANCELLED')),
@@ -30,10 +37,14 @@ create table rea.work_instance (
     context              jsonb,
     result               jsonb,
     error_code           text,
-    error                text
+    error                text,
+    end_status           text        check (end_status in ('FAILED', 'DEAD', 'CANCELLED')),
+    compensation         text        check (compensation in ('running', 'done', 'failed', 'none')),
+    undo_no              integer     not null default 0
 ) with (fillfactor = 50);
 create index work_instance_biz_key on rea.work_instance (biz_key);
 create index work_instance_event on rea.work_instance (event_uid);
+create index work_instance_parent on rea.work_instance (parent_instance_id) where parent_instance_id is not null;
 create index work_instance_workflow_time on rea.work_instance (workflow_name, create_time);
 
 comment on table rea.work_instance is 'One row per run of a workflow, kept after its end';
@@ -48,6 +59,13 @@ comment on column rea.work_instance.biz_key is 'Business key of the event';
 comment on column rea.work_instance.event_id is 'Id of the event as its source knows it';
 comment on column rea.work_instance.source is 'Source of the event';
 comment on column rea.work_instance.fired_by is 'Role that fired the event; decides who may see the instance';
+comment on column rea.work_instance.parent_instance_id is 'Instance that started it as a branch or child workflow; null for one that a route started';
+comment on column rea.work_instance.parent_action is 'Action of the parent that started it';
+comment on column rea.work_instance.branch is 'Branch of that action: its name, the number of an item or of a case, or default; null for a child workflow';
+comment on column rea.work_instance.item_index is 'Position of its item in the array of a foreach, from 0; else null';
+comment on column rea.work_instance.item is 'Its item of a foreach; else null';
+comment on column rea.work_instance.detached is 'True for a child workflow that its parent does not wait for';
+comment on column rea.work_instance.scripts is 'Versions of the scripts it uses, by name: the newest ones when it started';
 comment on column rea.work_instance.deadline_time is 'When timeoutSeconds ends it; null when none was given';
 comment on column rea.work_instance.status is 'PENDING, RUNNING, WAITING, PAUSED, COMPENSATING; SUCCESS, FAILED, DEAD, CANCELLED are final';
 comment on column rea.work_instance.current_action_index is 'Resume point: index, from 0, of the action that runs now or runs next';
@@ -63,6 +81,9 @@ comment on column rea.work_instance.context is 'Outputs of finished actions by n
 comment on column rea.work_instance.result is 'Value of the workflow''s output template after success';
 comment on column rea.work_instance.error_code is 'Code of the failure that ended or paused it';
 comment on column rea.work_instance.error is 'Message of that failure';
+comment on column rea.work_instance.end_status is 'Final status it will have once compensation is through; null before';
+comment on column rea.work_instance.compensation is 'running, done, failed (an undo failed for good) or none (nothing to undo); null unless it failed or was cancelled';
+comment on column rea.work_instance.undo_no is 'Undo actions that are through';
 
 create table rea.work_queue (
     instance_id      uuid        primary key,
@@ -84,4 +105,4 @@ comment on column rea.work_queue.deadline_time is 'When timeoutSeconds ends it; 
 comment on column rea.work_queue.owner_generation is 'Worker generation that holds the instance; null when it is free';
 comment on column rea.work_queue.attempt_no is 'Number of the current action''s attempt that runs now or ran last; 0 before the first';
 comment on column rea.work_queue.lost_count is 'Attempts of the current action whose worker vanished';
-comment on column rea.work_queue.lane is 'Named queue in front of one downstream; at most 255 bytes';
+comment on column rea.work_queue.lane is 'Named queue in front of one downstream, at most 255 bytes; ~wait while it waits for something, ~flow for steps that need no downstream';

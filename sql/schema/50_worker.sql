@@ -31,3 +31,19 @@ comment on column rea.lane_stat.failure_count is 'Attempts that failed since the
 comment on column rea.lane_stat.p95_ms is '95th percentile of the last 128 attempts'' duration in ms';
 comment on column rea.lane_stat.gone is 'True after the receiver answered 410 Gone';
 comment on column rea.lane_stat.update_time is 'When the worker wrote this row';
+
+create view rea.held_instance as
+select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.version, i.current_action_index,
+       i.retry_count, i.first_try_time, i.update_time, i.deadline_time, i.context::text as context, i.biz_key,
+       i.key_no, i.status,
+       case when i.parent_instance_id is not null or i.scripts is not null or i.end_status is not null
+            then pg_catalog.jsonb_build_object(
+                'parent', i.parent_instance_id, 'parentAction', i.parent_action, 'branch', i.branch,
+                'itemIndex', i.item_index, 'item', i.item, 'detached', i.detached, 'scripts', i.scripts, 'endStatus', i.end_status,
+                'compensation', i.compensation, 'undoNo', i.undo_no, 'errorCode', i.error_code,
+                'error', i.error)::text end as extra,
+       e.event_type, e.event_id, e.source, e.correlation_id, e.causation_id,
+       e.attributes ->> 'traceparent' as traceparent, e.depth, e.payload
+from rea.work_instance i
+join rea.work_event e on e.event_uid = i.event_uid;
+comment on view rea.held_instance is 'An instance and its event as a worker takes them in hand; granted to nobody';

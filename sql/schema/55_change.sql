@@ -12,6 +12,13 @@ create type rea.new_instance as (
     event_id             text,
     source               text,
     fired_by             text,
+    parent_instance_id   uuid,
+    parent_action        text,
+    branch               text,
+    item_index           integer,
+    item                 text,
+    detached             boolean,
+    scripts              text,
     deadline_time        timestamptz,
     status               text,
     current_action_index integer,
@@ -24,7 +31,10 @@ create type rea.new_instance as (
     context              text,
     result               text,
     error_code           text,
-    error                text
+    error                text,
+    end_status           text,
+    compensation         text,
+    undo_no              integer
 );
 comment on type rea.new_instance is 'An instance to create';
 
@@ -43,7 +53,10 @@ create type rea.instance_change as (
     context              text,
     result               text,
     error_code           text,
-    error                text
+    error                text,
+    end_status           text,
+    compensation         text,
+    undo_no              integer
 );
 comment on type rea.instance_change is 'What became of an instance, and the version it must still have';
 
@@ -84,3 +97,29 @@ create type rea.status_change as (
     cause       text
 );
 comment on type rea.status_change is 'A status change to log';
+
+create type rea.new_event as (
+    event_uid      uuid,
+    instance_id    uuid,
+    event_type     text,
+    biz_key        text,
+    payload        text,
+    attributes     text,
+    correlation_id text,
+    causation_id   text,
+    depth          integer
+);
+comment on type rea.new_event is 'An event that an instance brings forth';
+
+create type rea.new_wait as (
+    instance_id    uuid,
+    action_name    text,
+    wait_no        integer,
+    event_type     text,
+    biz_key        text,
+    correlation_id text,
+    match_contains text,
+    match_path     text,
+    lookback       double precision
+);
+comment on type rea.new_wait is 'An event to wait for';

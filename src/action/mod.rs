@@ -39,6 +39,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use crate::flow::outcome::Failure;
 pub use pool::Pool;
 
 /// One HTTP request as it goes onto the wire. Its `Debug` form shows no secrets.
@@ -162,6 +163,8 @@ pub enum Answer {
     Reply(Reply),
     /// It did not.
     Failed(TransportFailure),
+    /// A call in the database ended: its result as JSON text, `None` for none.
+    Local(Result<Option<String>, Failure>),
     /// A bug: the code that performs the request panicked; place and text of the panic.
     Panicked(String),
 }

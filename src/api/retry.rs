@@ -133,5 +133,5 @@ fn lane_of(point: &ResumePoint) -> Result<String, StoreError> {
 
 fn definition(point: &ResumePoint) -> Result<Option<crate::flow::definition::Workflow>, StoreError> {
     let text = work::load_definition(&point.workflow.0, point.workflow.1)?;
-    Ok(text.and_then(|text| parse::parse(&text).0))
+    Ok(text.and_then(|(text, _)| parse::parse(&text).0))
 }

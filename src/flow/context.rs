@@ -29,23 +29,33 @@ impl Steps {
 
     /// The column `context`: JSON text, or `None` when there is nothing to keep.
     pub fn column(&self) -> Option<String> {
-        (!self.entries.is_empty()).then(|| self.object(self.entries.keys().map(String::as_str)))
+        (!self.entries.is_empty()).then(|| format!("{{{}}}", self.members(None, std::iter::empty())))
     }
 
-    /// The member `steps` of the context document: an entry for each finished action, in any order.
-    pub fn document<'a>(&self, finished: impl Iterator<Item = &'a str>) -> String {
-        self.object(finished)
+    /// The members of `steps` in the context document, without braces: what was inherited, everything noted, and a
+    /// success for each of the `finished` actions that left no note.
+    pub fn members<'a>(&self, inherited: Option<&str>, finished: impl Iterator<Item = &'a str>) -> String {
+        let mut members: Vec<String> = inherited.filter(|text| !text.is_empty()).map(str::to_owned).into_iter().collect();
+        members.extend(self.entries.iter().map(|(name, entry)| member(name, entry)));
+        let silent = finished.filter(|name| !self.entries.contains_key(*name));
+        members.extend(silent.map(|name| member(name, SUCCEEDED)));
+        members.join(",")
     }
 
-    fn object<'a>(&self, names: impl Iterator<Item = &'a str>) -> String {
-        let members: Vec<String> = names
-            .map(|name| {
-                let entry = self.entries.get(name).map_or("{\"status\":\"SUCCESS\"}", String::as_str);
-                format!("{}:{entry}", quoted(name))
-            })
-            .collect();
-        format!("{{{}}}", members.join(","))
+    /// Takes over what a branch noted, and a success for each of its actions that left no note.
+    pub fn merge<'a>(&mut self, branch: &Steps, finished: impl Iterator<Item = &'a str>) {
+        self.entries.extend(branch.entries.iter().map(|(name, entry)| (name.clone(), entry.clone())));
+        for name in finished.filter(|name| !branch.entries.contains_key(*name)) {
+            self.entries.insert(name.to_owned(), SUCCEEDED.to_owned());
+        }
     }
+}
+
+/// The entry of an action that succeeded without output.
+const SUCCEEDED: &str = "{\"status\":\"SUCCESS\"}";
+
+fn member(name: &str, entry: &str) -> String {
+    format!("{}:{entry}", quoted(name))
 }
 
 /// A string as a JSON string.
@@ -62,7 +72,16 @@ mod tests {
         let mut steps = Steps::default();
         steps.note("a", "SUCCESS", None);
         assert_eq!(steps.column(), None);
-        assert_eq!(steps.document(["a"].into_iter()), r#"{"a":{"status":"SUCCESS"}}"#);
+        assert_eq!(steps.members(None, ["a"].into_iter()), r#""a":{"status":"SUCCESS"}"#);
+    }
+
+    #[test]
+    fn a_branch_s_actions_become_steps_of_its_parent() {
+        let (mut parent, mut branch) = (Steps::default(), Steps::default());
+        branch.note("b", "SUCCESS", Some("1"));
+        parent.merge(&branch, ["b", "c"].into_iter());
+        let expected = r#""x":0,"b":{"status":"SUCCESS","output":1},"c":{"status":"SUCCESS"}"#;
+        assert_eq!(parent.members(Some(r#""x":0"#), std::iter::empty()), expected);
     }
 
     #[test]

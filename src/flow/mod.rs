@@ -6,7 +6,8 @@
 //! Reading order: a [`definition`] (its actions [`perform`] things) is [`parse`]d from JSON (mistakes become [`problem`]s); its templates are made of
 //! [`expression`]s, whose values PostgreSQL computes from the [`context`]; [`template`], [`address`] and [`request`]
 //! render them; [`outcome`] says how an attempt ended and [`response`] what came back; [`retry`] says when to try
-//! again; [`instance`] decides what happens next.
+//! again; [`instance`] decides what happens next, [`join`] how
+//! branches come together.
 
 pub mod definition;
 pub mod perform;
@@ -26,6 +27,7 @@ pub mod response;
 pub mod retry;
 
 pub mod instance;
+pub mod join;
 
 #[cfg(test)]
 mod tests;

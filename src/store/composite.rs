@@ -15,8 +15,16 @@ use uuid::Uuid;
 pub enum Value<'a> {
     /// uuid
     Id(&'a Uuid),
+    /// uuid, or null
+    MaybeId(Option<&'a Uuid>),
     /// integer
     Int(i32),
+    /// integer, or null
+    MaybeInt(Option<i32>),
+    /// boolean
+    Flag(bool),
+    /// double precision
+    Float(f64),
     /// bigint, or null
     Big(Option<i64>),
     /// timestamptz, or null
@@ -31,7 +39,11 @@ impl Value<'_> {
     fn datum(&self) -> Option<pg_sys::Datum> {
         match self {
             Value::Id(id) => Some(pg_sys::Datum::from(id.as_bytes().as_ptr())),
+            Value::MaybeId(id) => id.map(|id| pg_sys::Datum::from(id.as_bytes().as_ptr())),
             Value::Int(number) => Some((*number).into()),
+            Value::MaybeInt(number) => number.map(pg_sys::Datum::from),
+            Value::Flag(flag) => Some(pg_sys::Datum::from(*flag)),
+            Value::Float(number) => Some(pg_sys::Datum::from(number.to_bits())),
             Value::Big(number) => number.map(pg_sys::Datum::from),
             Value::Time(time) => time.map(|time| pg_time(time).into_inner().into()),
             Value::Text(text) => Some(text_datum(text)),

@@ -3,6 +3,8 @@
 //! Statements are prepared once per process and kept. Worker code runs inside [`transaction`], API code inside
 //! [`as_owner`], and never the other way round. Nothing here decides anything: see [`crate::flow`].
 
+pub mod after;
+pub mod claim;
 mod composite;
 pub mod owner;
 pub mod payload;
@@ -10,9 +12,12 @@ pub mod record;
 mod spi;
 mod statement;
 mod transaction;
+pub mod tree;
 pub mod upkeep;
 mod value;
+pub mod wait;
 pub mod work;
+pub mod write;
 
 pub use spi::{Argument, Row, Rows, connected};
 pub use statement::{Statement, statements};

@@ -1,14 +1,9 @@
-//! What a worker writes: what became of its instances, in one statement per table and turn.
-//!
-//! Order of locks: queue rows, then instances; the logs are only appended to. Every write repeats its guard, and rows
-//! whose instance is no longer this worker's are dropped before the logs are written.
+//! What a turn leaves behind for one instance; [`super::write`] stores it.
 
-use super::composite::{Value, array};
-use super::{StoreError, pg_time, pg_uuid, statements, uuid};
 use crate::flow::instance::Status;
 use chrono::{DateTime, Utc};
-use std::collections::HashSet;
 use std::rc::Rc;
+use std::time::Duration;
 use uuid::Uuid;
 
 type Time = DateTime<Utc>;
@@ -20,16 +15,44 @@ pub struct Birth {
     pub event_uid: Uuid,
     /// Version of the definition.
     pub workflow_version: i32,
-    /// Version of the route.
-    pub route_version: i32,
-    /// Name of the route.
-    pub route_name: String,
+    /// The route and the role that fired the event; `None`: as its parent has them in the table.
+    pub origin: Option<Rc<Origin>>,
     /// Id of the event as its source knows it.
     pub event_id: String,
     /// Source of the event.
     pub source: String,
-    /// Role that fired it.
+    /// What started it, when it is a child.
+    pub parent: Option<Parent>,
+    /// Versions of the scripts it uses, as a JSON object; `None` when it uses none.
+    pub scripts: Option<String>,
+}
+
+/// Where an instance comes from, the same for all its children.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// Name of the route.
+    pub route_name: String,
+    /// Version of the route.
+    pub route_version: i32,
+    /// Role that fired the event.
     pub fired_by: String,
+}
+
+/// What started a child instance.
+#[derive(Debug, Clone)]
+pub struct Parent {
+    /// The instance.
+    pub id: Uuid,
+    /// Its action.
+    pub action: String,
+    /// The branch; `None` for a child workflow.
+    pub branch: Option<String>,
+    /// Position of its item.
+    pub item_index: Option<i32>,
+    /// Its item, JSON text.
+    pub item: Option<Rc<str>>,
+    /// Whether the parent does not wait for it.
+    pub detached: bool,
 }
 
 /// The state of an instance at the end of a turn.
@@ -45,6 +68,8 @@ pub struct InstanceRow {
     pub version: i32,
     /// Workflow, for the dead letter and a new row.
     pub workflow_name: Rc<str>,
+    /// Whether it is a branch: its parent tells of its failure.
+    pub is_branch: bool,
     /// Business key, likewise.
     pub biz_key: String,
     /// Status to write.
@@ -69,6 +94,12 @@ pub struct InstanceRow {
     pub result: Option<String>,
     /// The failure that ended or paused it.
     pub error: Option<InstanceError>,
+    /// Final status once compensation is through.
+    pub end_status: Option<Status>,
+    /// How compensation stands: running, done, failed or none.
+    pub compensation: Option<&'static str>,
+    /// Undo actions that are through.
+    pub undo_no: i32,
 }
 
 /// The failure that ended or paused an instance.
@@ -158,206 +189,82 @@ pub struct Record {
     pub attempts: Vec<AttemptRow>,
     /// Status changes.
     pub changes: Vec<ChangeRow>,
+    /// What it means for others; most have none.
+    pub more: More,
 }
 
-/// Writes the records of a turn. Returns the instances that were not this worker's any more: nothing was written for
-/// them.
-pub fn write(records: &[Record], generation: i64, now: Time) -> Result<HashSet<Uuid>, StoreError> {
-    write_queue(records, generation)?;
-    insert_instances(records, now)?;
-    let lost = update_instances(records, now)?;
-    let written = || records.iter().filter(|record| !lost.contains(&record.instance.instance_id));
-    insert_attempts(&written().flat_map(|record| &record.attempts).collect::<Vec<_>>(), now)?;
-    insert_changes(&written().flat_map(|record| &record.changes).collect::<Vec<_>>())?;
-    insert_dead_letters(&written().map(|record| &record.instance).collect::<Vec<_>>(), now)?;
-    Ok(lost)
+/// What the turn of one instance means for others.
+#[derive(Debug, Clone, Default)]
+pub struct More {
+    /// Waiting instances that have to look again.
+    pub signals: Vec<Uuid>,
+    /// What its live children are asked for: `cancel` or `pause`, and why.
+    pub of_children: Option<(&'static str, String)>,
+    /// Whether its failed children start again where they failed.
+    pub revives_children: bool,
+    /// Events that it brings forth.
+    pub events: Vec<NewEvent>,
+    /// Events that it waits for from now on.
+    pub waits: Vec<NewWait>,
+    /// Whether it waits for nothing any more: `Some(true)` also not for what would cancel it.
+    pub closes_waits: Option<bool>,
+    /// Whether what was wanted of it is carried out.
+    pub obeyed: bool,
+    /// What happens to its place in the concurrency of its workflow.
+    pub place: Option<Place>,
 }
 
-fn code(error: &Option<InstanceError>) -> Option<&str> {
-    error.as_ref().map(|error| error.code.as_str())
+/// What happens to an instance's place among those with the same concurrency key.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// It queues up behind the others with this key.
+    Enter(String),
+    /// It has one from now on.
+    Take,
+    /// It leaves, and the others look again.
+    Leave,
 }
 
-fn message(error: &Option<InstanceError>) -> Option<&str> {
-    error.as_ref().map(|error| error.message.as_str())
+/// An event that an instance brings forth.
+#[derive(Debug, Clone)]
+pub struct NewEvent {
+    /// Its identity.
+    pub uid: Uuid,
+    /// Its type.
+    pub event_type: String,
+    /// Its business key.
+    pub biz_key: String,
+    /// Its body, JSON text; `None`: that of the instance's event.
+    pub payload: Option<String>,
+    /// Its attributes, JSON text of an object.
+    pub attributes: String,
+    /// Joins the events of one business case.
+    pub correlation_id: Option<String>,
+    /// Id of the instance's event.
+    pub causation_id: String,
+    /// Instances between it and an event that an application fired.
+    pub depth: i32,
+    /// Whether it is routed like one that an application fired.
+    pub is_routed: bool,
 }
 
-fn write_queue(records: &[Record], generation: i64) -> Result<(), StoreError> {
-    let id = |record: &Record| record.instance.instance_id;
-    let mut ended: Vec<Uuid> =
-        records.iter().filter(|r| r.queue_before.is_some() && r.queue_after.is_none()).map(id).collect();
-    if !ended.is_empty() {
-        ended.sort_unstable();
-        let ids: Vec<pgrx::Uuid> = ended.into_iter().map(pg_uuid).collect();
-        statements::QUEUE_DELETE.run(&[ids.into(), generation.into()])?;
-    }
-    let after = |record: &'_ Record| -> Option<(Uuid, QueueRow)> { Some((id(record), record.queue_after.clone()?)) };
-    let mut changed: Vec<(Uuid, QueueRow)> = records
-        .iter()
-        .filter(|record| record.queue_before.is_some() && record.queue_before != record.queue_after)
-        .filter_map(after)
-        .collect();
-    if !changed.is_empty() {
-        changed.sort_unstable_by_key(|(id, _)| *id);
-        let rows = queue_rows(&changed, generation)?;
-        statements::QUEUE_UPDATE.run(&[rows, generation.into()])?;
-    }
-    let new: Vec<(Uuid, QueueRow)> =
-        records.iter().filter(|record| record.queue_before.is_none()).filter_map(after).collect();
-    if !new.is_empty() {
-        statements::QUEUE_INSERT.run(&[queue_rows(&new, generation)?])?;
-    }
-    Ok(())
-}
-
-fn queue_rows(rows: &[(Uuid, QueueRow)], generation: i64) -> Result<super::Argument<'static>, StoreError> {
-    array(c"queue_change", rows, |(id, queue)| {
-        [
-            Value::Id(id),
-            Value::Time(Some(queue.due)),
-            Value::Time(queue.deadline),
-            Value::Big(queue.kept.then_some(generation)),
-            Value::Int(queue.attempt_no),
-            Value::Int(queue.lost_count),
-            Value::Text(&queue.lane),
-        ]
-    })
-}
-
-fn insert_instances(records: &[Record], now: Time) -> Result<(), StoreError> {
-    let new: Vec<(&InstanceRow, &Birth)> =
-        records.iter().filter_map(|record| Some((&record.instance, record.instance.birth.as_ref()?))).collect();
-    if new.is_empty() {
-        return Ok(());
-    }
-    let rows = array(c"new_instance", &new, |(i, b)| {
-        [
-            Value::Id(&i.instance_id),
-            Value::Id(&b.event_uid),
-            Value::Int(b.workflow_version),
-            Value::Int(b.route_version),
-            Value::Text(&i.workflow_name),
-            Value::Text(&b.route_name),
-            Value::Text(&i.biz_key),
-            Value::Text(&b.event_id),
-            Value::Text(&b.source),
-            Value::Text(&b.fired_by),
-            Value::Time(i.deadline),
-            Value::Text(i.status.as_str()),
-            Value::Int(i.action_index),
-            Value::Int(i.retry_count),
-            Value::Int(i.version),
-            Value::Time(i.first_try),
-            Value::Time(i.next_retry),
-            Value::Time(i.paused),
-            Value::Time(i.end),
-            Value::Maybe(i.context.as_deref()),
-            Value::Maybe(i.result.as_deref()),
-            Value::Maybe(code(&i.error)),
-            Value::Maybe(message(&i.error)),
-        ]
-    })?;
-    statements::INSTANCE_INSERT.run(&[rows, pg_time(now).into()])?;
-    Ok(())
-}
-
-fn update_instances(records: &[Record], now: Time) -> Result<HashSet<Uuid>, StoreError> {
-    let mut old: Vec<&InstanceRow> =
-        records.iter().map(|record| &record.instance).filter(|instance| instance.birth.is_none()).collect();
-    if old.is_empty() {
-        return Ok(HashSet::new());
-    }
-    old.sort_unstable_by_key(|instance| instance.instance_id);
-    let rows = array(c"instance_change", &old, |i| {
-        [
-            Value::Id(&i.instance_id),
-            Value::Int(i.guard_version),
-            Value::Time(i.deadline),
-            Value::Text(i.status.as_str()),
-            Value::Int(i.action_index),
-            Value::Int(i.retry_count),
-            Value::Int(i.version),
-            Value::Time(i.first_try),
-            Value::Time(i.next_retry),
-            Value::Time(i.paused),
-            Value::Time(i.end),
-            Value::Maybe(i.context.as_deref()),
-            Value::Maybe(i.result.as_deref()),
-            Value::Maybe(code(&i.error)),
-            Value::Maybe(message(&i.error)),
-        ]
-    })?;
-    let changed = statements::INSTANCE_UPDATE.run(&[rows, pg_time(now).into()])?;
-    if changed.len() == old.len() {
-        return Ok(HashSet::new());
-    }
-    let mut lost: HashSet<Uuid> = old.iter().map(|instance| instance.instance_id).collect();
-    for row in changed.iter() {
-        lost.remove(&uuid(row.get(1)?));
-    }
-    Ok(lost)
-}
-
-fn insert_attempts(attempts: &[&AttemptRow], now: Time) -> Result<(), StoreError> {
-    if attempts.is_empty() {
-        return Ok(());
-    }
-    let rows = array(c"attempt", attempts, |a| {
-        [
-            Value::Id(&a.instance_id),
-            Value::Int(a.log_id),
-            Value::Int(a.attempt_no),
-            Value::Int(a.cost_ms),
-            Value::Time(Some(a.start)),
-            Value::Time(Some(a.end)),
-            Value::Time(a.next_retry),
-            Value::Text(&a.action_name),
-            Value::Text(a.status),
-            Value::Maybe(a.request.as_deref()),
-            Value::Maybe(a.response.as_deref()),
-            Value::Maybe(a.error.as_ref().map(|(code, _)| code.as_str())),
-            Value::Maybe(a.error.as_ref().map(|(_, message)| message.as_str())),
-        ]
-    })?;
-    statements::ACTION_LOG_INSERT.run(&[rows, pg_time(now).into()])?;
-    Ok(())
-}
-
-fn insert_changes(changes: &[&ChangeRow]) -> Result<(), StoreError> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let rows = array(c"status_change", changes, |c| {
-        [
-            Value::Id(&c.instance_id),
-            Value::Int(c.log_id),
-            Value::Time(Some(c.time)),
-            Value::Maybe(c.old.map(Status::as_str)),
-            Value::Text(c.new.as_str()),
-            Value::Text(&c.cause),
-        ]
-    })?;
-    statements::INSTANCE_LOG_INSERT.run(&[rows])?;
-    Ok(())
-}
-
-fn insert_dead_letters(instances: &[&InstanceRow], now: Time) -> Result<(), StoreError> {
-    let dead: Vec<(&InstanceRow, &InstanceError)> = instances
-        .iter()
-        .filter(|instance| matches!(instance.status, Status::Failed | Status::Dead))
-        .filter_map(|instance| Some((*instance, instance.error.as_ref()?)))
-        .collect();
-    if dead.is_empty() {
-        return Ok(());
-    }
-    statements::DEAD_LETTER_INSERT.run(&[
-        dead.iter().map(|(i, _)| pg_uuid(i.instance_id)).collect::<Vec<_>>().into(),
-        dead.iter().map(|(i, _)| i.workflow_name.to_string()).collect::<Vec<_>>().into(),
-        dead.iter().map(|(i, _)| i.biz_key.clone()).collect::<Vec<_>>().into(),
-        dead.iter().map(|(i, _)| i.status.as_str()).collect::<Vec<_>>().into(),
-        dead.iter().map(|(_, error)| error.action.clone()).collect::<Vec<_>>().into(),
-        dead.iter().map(|(_, error)| error.code.clone()).collect::<Vec<_>>().into(),
-        dead.iter().map(|(_, error)| error.message.clone()).collect::<Vec<_>>().into(),
-        pg_time(now).into(),
-    ])?;
-    Ok(())
+/// An event to wait for.
+#[derive(Debug, Clone)]
+pub struct NewWait {
+    /// The wait action; empty for cancelOn.
+    pub action_name: String,
+    /// Position in the list.
+    pub wait_no: i32,
+    /// Type of the event.
+    pub event_type: String,
+    /// Its business key, or
+    pub biz_key: Option<String>,
+    /// its correlation id.
+    pub correlation_id: Option<String>,
+    /// Object that the payload must contain, JSON text.
+    pub match_contains: Option<String>,
+    /// Predicate over event and payload.
+    pub match_path: Option<String>,
+    /// How long before the instance's own event it may have come.
+    pub lookback: Duration,
 }

@@ -1,7 +1,7 @@
-//! What a worker reads: routed events, claimed instances, lanes, definitions.
+//! What a worker reads: routed events, lanes, definitions, values of expressions.
 
 use super::payload::Payload;
-use super::{Argument, Row, Rows, StoreError, pg_time, statements, utc, uuid};
+use super::{Argument, Row, StoreError, pg_time, statements, utc, uuid};
 use chrono::{DateTime, Utc};
 use pgrx::datum::TimestampWithTimeZone;
 use std::rc::Rc;
@@ -26,6 +26,8 @@ pub struct Event {
     pub causation_id: Option<String>,
     /// W3C trace context given with it.
     pub traceparent: Option<String>,
+    /// Instances between it and an event that an application fired.
+    pub depth: i32,
     /// Body.
     pub payload: Payload,
 }
@@ -53,40 +55,6 @@ pub struct Routed {
     pub chosen: Option<Chosen>,
 }
 
-/// An instance as it stood when this worker claimed it.
-pub struct Claimed {
-    /// Identity.
-    pub instance_id: Uuid,
-    /// Its event.
-    pub event: Rc<Event>,
-    /// Workflow and version.
-    pub workflow: (String, i32),
-    /// Guard of every write.
-    pub version: i32,
-    /// Resume point.
-    pub action_index: i32,
-    /// Retries used by the current action.
-    pub retry_count: i32,
-    /// First attempt of the current action.
-    pub first_try: Option<DateTime<Utc>>,
-    /// When it was claimed.
-    pub update_time: DateTime<Utc>,
-    /// When it has to be over.
-    pub deadline: Option<DateTime<Utc>>,
-    /// Outputs so far.
-    pub context: Option<String>,
-    /// Attempt that this claim is for.
-    pub attempt_no: i32,
-    /// Attempts lost so far.
-    pub lost_count: i32,
-    /// Where it queued.
-    pub lane: String,
-    /// Whether its change to RUNNING already has its history row.
-    pub claim_logged: bool,
-    /// Number of its idempotency keys, from 1.
-    pub key_no: i32,
-}
-
 /// Takes up to `limit` events out of the inbox and matches them.
 pub fn route_events(mark: i64, limit: usize) -> Result<Vec<Routed>, StoreError> {
     let rows = statements::ROUTE_EVENTS.run(&[mark.into(), (limit as i64).into()])?;
@@ -104,6 +72,7 @@ pub fn route_events(mark: i64, limit: usize) -> Result<Vec<Routed>, StoreError> 
                 correlation_id: row.maybe(7)?,
                 causation_id: row.maybe(8)?,
                 traceparent: row.maybe(9)?,
+                depth: row.get(16)?,
                 payload: Payload::of(&row, 11),
             }),
         };
@@ -136,60 +105,6 @@ pub fn insert_unrouted(events: &[Uuid], now: DateTime<Utc>) -> Result<(), StoreE
     Ok(())
 }
 
-/// Claims due instances of these lanes, each up to its room.
-pub fn claim_due(room: &[(Rc<str>, usize)], generation: i64, now: DateTime<Utc>) -> Result<Vec<Claimed>, StoreError> {
-    let lanes: Vec<String> = room.iter().map(|(lane, _)| lane.to_string()).collect();
-    let places: Vec<i32> = room.iter().map(|(_, places)| *places as i32).collect();
-    claimed(statements::CLAIM_DUE.run(&[lanes.into(), places.into(), generation.into(), pg_time(now).into()])?)
-}
-
-/// Claims free instances whose deadline has passed.
-pub fn claim_expired(generation: i64, now: DateTime<Utc>, limit: usize) -> Result<Vec<Claimed>, StoreError> {
-    claimed(statements::CLAIM_EXPIRED.run(&[generation.into(), pg_time(now).into(), (limit as i64).into()])?)
-}
-
-/// Takes over instances of a dead generation.
-pub fn take_over(dead: i64, generation: i64, limit: usize) -> Result<Vec<Claimed>, StoreError> {
-    claimed(statements::TAKE_OVER.run(&[dead.into(), generation.into(), (limit as i64).into()])?)
-}
-
-fn claimed(rows: Rows) -> Result<Vec<Claimed>, StoreError> {
-    let time = |row: &Row<'_>, column| -> Result<Option<DateTime<Utc>>, StoreError> {
-        Ok(row.maybe::<TimestampWithTimeZone>(column)?.map(utc))
-    };
-    rows.iter()
-        .map(|row| {
-            Ok(Claimed {
-                instance_id: uuid(row.get(1)?),
-                workflow: (row.get(3)?, row.get(4)?),
-                version: row.get(5)?,
-                action_index: row.get(6)?,
-                retry_count: row.get(7)?,
-                first_try: time(&row, 8)?,
-                update_time: utc(row.get(9)?),
-                deadline: time(&row, 10)?,
-                context: row.maybe(11)?,
-                attempt_no: row.get(13)?,
-                lost_count: row.get(14)?,
-                lane: row.get(15)?,
-                claim_logged: row.get(23)?,
-                key_no: row.get(24)?,
-                event: Rc::new(Event {
-                    uid: uuid(row.get(2)?),
-                    biz_key: row.get(12)?,
-                    event_type: row.get(16)?,
-                    id: row.get(17)?,
-                    source: row.get(18)?,
-                    correlation_id: row.maybe(19)?,
-                    causation_id: row.maybe(20)?,
-                    traceparent: row.maybe(21)?,
-                    payload: Payload::of(&row, 22),
-                }),
-            })
-        })
-        .collect()
-}
-
 /// All lanes with free queue rows and the earliest due time of each.
 pub fn lanes_due() -> Result<Vec<(String, DateTime<Utc>)>, StoreError> {
     statements::LANES_DUE.run(&[])?.iter().map(|row| Ok((row.get(1)?, utc(row.get(2)?)))).collect()
@@ -211,10 +126,10 @@ pub fn next_deadline() -> Result<Option<DateTime<Utc>>, StoreError> {
     rows.first().map(|row| row.get(1).map(utc)).transpose()
 }
 
-/// Text of a definition; `None` when that version does not exist.
-pub fn load_definition(workflow: &str, version: i32) -> Result<Option<String>, StoreError> {
+/// Text of a definition and the role that defined it; `None` when that version does not exist.
+pub fn load_definition(workflow: &str, version: i32) -> Result<Option<(String, String)>, StoreError> {
     let rows = statements::LOAD_DEFINITION.run(&[workflow.into(), version.into()])?;
-    rows.first().map(|row| row.get(1)).transpose()
+    rows.first().map(|row| Ok((row.get(1)?, row.get(2)?))).transpose()
 }
 
 /// The largest inbox id drawn so far.
@@ -263,6 +178,18 @@ pub fn evaluate(questions: &[Question<'_>]) -> Result<Vec<Vec<Answer>>, StoreErr
         .iter()
         .map(|question| question.paths.iter().map(|_| answers.next().unwrap_or(Ok((0, None)))).collect())
         .collect()
+}
+
+/// The context document of an instance: event, payload and the members of `extra`, JSON text of an object.
+pub fn context(event: Uuid, extra: &str) -> Result<String, StoreError> {
+    let rows = statements::CONTEXT.run(&[super::pg_uuid(event).into(), extra.into()])?;
+    rows.first().map_or_else(|| Ok("{}".to_owned()), |row| row.get(1))
+}
+
+/// The version that new instances of a workflow start with, and whether it may start; `None` when there is none.
+pub fn workflow_state(name: &str) -> Result<Option<(i32, bool)>, StoreError> {
+    let rows = statements::WORKFLOW_STATE.run(&[name.into()])?;
+    rows.first().map(|row| Ok((row.get(1)?, row.get(2)?))).transpose()
 }
 
 /// Registers this worker start and returns its generation.

@@ -88,6 +88,11 @@ impl Seat {
     /// Hint: there may be new or changed queue rows.
     pub const QUEUE: u32 = 2;
 
+    /// Hint: waiting instances were signalled.
+    pub const SIGNAL: u32 = 4;
+    /// Hint: something is wanted of instances.
+    pub const REQUEST: u32 = 8;
+
     /// Takes the hints that were left here.
     pub fn take_hints(&self) -> u32 {
         self.hints.swap(0, Ordering::AcqRel)

@@ -1,11 +1,14 @@
 //! What a turn does to one instance: attempts and changes are noted here and written once, at the end of the turn.
 
-use super::held::{Held, Sent};
-use super::lane::SOLO;
+use super::held::{Ending, Held, Sent};
+use super::lane::{SOLO, WAITING};
+use super::task::Task;
+use crate::flow::definition::Action;
 use crate::flow::instance::{Next, Status};
 use crate::flow::outcome::Failure;
-use crate::flow::request::Request;
-use crate::store::record::{AttemptRow, Birth, ChangeRow, InstanceError, InstanceRow, QueueRow, Record};
+use crate::flow::perform::Perform;
+use crate::store::claim::Wanted;
+use crate::store::record::{AttemptRow, Birth, ChangeRow, InstanceError, InstanceRow, More, Place, QueueRow, Record};
 use chrono::{DateTime, Utc};
 use std::rc::Rc;
 
@@ -15,10 +18,12 @@ type Time = DateTime<Utc>;
 pub enum Course {
     /// Its current action has to be prepared.
     Open,
-    /// The request goes out after the commit; it takes the place that the draft holds.
-    Send(Box<Request>),
+    /// The task goes out after the commit; it takes the place that the draft holds.
+    Send(Box<Task>),
     /// It is released: lane and due time.
     Park(Rc<str>, Time),
+    /// It has failed or was cancelled: what it started and did has to be seen to before it ends.
+    Ending,
     /// It has ended.
     End,
 }
@@ -58,11 +63,17 @@ pub struct Draft {
     pub place: Option<Rc<str>>,
     /// Whether that place is for the current action, whatever lane the action names: it was claimed within it.
     pub claimed: bool,
+    /// What somebody wants of it, to be carried out before anything else begins.
+    pub wanted: Option<Wanted>,
+    /// What it means for others.
+    pub more: More,
+    /// Whether what comes before the first action is done.
+    pub started: bool,
+    fresh: bool,
     birth: Option<Birth>,
     guard_version: i32,
     attempts: Vec<AttemptRow>,
     changes: Vec<ChangeRow>,
-    error: Option<InstanceError>,
     result: Option<String>,
     next_retry: Option<Time>,
     paused: Option<Time>,
@@ -73,7 +84,7 @@ pub struct Draft {
 impl Draft {
     /// A new instance, stored with this turn.
     pub fn new(held: Held, birth: Birth) -> Draft {
-        Draft { guard_version: 0, birth: Some(birth), ..Draft::of(held) }
+        Draft { guard_version: 0, fresh: true, birth: Some(birth), ..Draft::of(held) }
     }
 
     /// An instance that this worker holds.
@@ -84,16 +95,24 @@ impl Draft {
             course: Course::Open,
             place: None,
             claimed: false,
+            wanted: None,
+            more: More::default(),
+            started: false,
+            fresh: false,
             birth: None,
             attempts: Vec::new(),
             changes: Vec::new(),
-            error: None,
             result: None,
             next_retry: None,
             paused: None,
             end: None,
             held,
         }
+    }
+
+    /// Whether the current action was reached in this turn, so that it cannot have children yet.
+    pub fn is_fresh(&self) -> bool {
+        self.fresh
     }
 
     /// Whether the instance is stored with this turn.
@@ -159,23 +178,31 @@ impl Draft {
         }
     }
 
+    /// Changes the status. One that compensates keeps that status until it ends.
     fn change(&mut self, new: Status, cause: &str, now: Time) {
+        let new = if self.held.status == Status::Compensating && !new.is_final() { Status::Compensating } else { new };
         self.log_claim();
-        let old = Some(self.held.status);
+        let old = self.held.status;
         let log_id = self.next_version();
-        self.changes.push(ChangeRow {
-            instance_id: self.held.id,
-            log_id,
-            time: now,
-            old,
-            new,
-            cause: cause.to_owned(),
-        });
+        if old != new {
+            let (instance_id, cause) = (self.held.id, cause.to_owned());
+            self.changes.push(ChangeRow { instance_id, log_id, time: now, old: Some(old), new, cause });
+        }
         self.held.status = new;
+    }
+
+    /// Goes on at once with an action that needs nothing outside: it is RUNNING if it was not.
+    pub fn run_on(&mut self, cause: &str, now: Time) {
+        if self.held.status != Status::Running {
+            self.change(Status::Running, cause, now);
+        }
     }
 
     /// Carries out what follows an attempt; `failure` is what the attempt ended with.
     pub fn carry_out(&mut self, next: Next, failure: Option<&Failure>, now: Time) {
+        if self.held.status == Status::Compensating {
+            return self.carry_out_undo(next, failure, now);
+        }
         let code = failure.map_or("", |failure| failure.code.as_str());
         match next {
             Next::Advance => self.advance(),
@@ -183,15 +210,7 @@ impl Draft {
                 self.note_step("FAILED", None);
                 self.advance();
             }
-            Next::RetryAt(at) => {
-                self.held.progress.retry_count += 1;
-                self.held.progress.repeated = false;
-                self.held.numbered = false;
-                self.next_retry = Some(at);
-                self.change(Status::Pending, if code.is_empty() { "retry" } else { code }, now);
-                let lane = self.lane();
-                self.course = Course::Park(lane, at);
-            }
+            Next::RetryAt(at) => self.retry(at, code, now),
             Next::RepeatNow => {
                 self.held.progress.repeated = true;
                 self.held.numbered = false;
@@ -201,18 +220,72 @@ impl Draft {
                 let (code, message) =
                     failure.map_or(("worker_lost", "the worker was lost"), |f| (f.code.as_str(), f.message.as_str()));
                 self.fail_with(code, message);
-                self.paused = Some(now);
-                self.change(Status::Paused, code, now);
-                let lane = self.lane();
-                self.course = Course::Park(lane, Time::MAX_UTC);
+                let code = code.to_owned();
+                self.pause(&code, now);
             }
             Next::Fail { code, message } => self.finish(Status::Failed, Some((&code, &message)), now),
             Next::Die { code, message } => self.finish(Status::Dead, Some((&code, &message)), now),
         }
     }
 
+    /// An undo that failed for good is noted; the others are made all the same.
+    fn carry_out_undo(&mut self, next: Next, failure: Option<&Failure>, now: Time) {
+        let code = failure.map_or("", |failure| failure.code.as_str());
+        match next {
+            Next::RetryAt(at) => return self.retry(at, code, now),
+            Next::RepeatNow => {
+                self.held.progress.repeated = true;
+                self.held.numbered = false;
+                self.course = Course::Open;
+                return;
+            }
+            Next::Advance => {}
+            Next::GoOnAfterError | Next::Pause | Next::Fail { .. } | Next::Die { .. } => {
+                if let Some(ending) = &mut self.held.ending {
+                    ending.compensation = Some("failed");
+                }
+            }
+        }
+        if let Some(ending) = &mut self.held.ending {
+            ending.undo_no += 1;
+        }
+        self.begin_anew();
+    }
+
+    fn retry(&mut self, at: Time, code: &str, now: Time) {
+        self.held.progress.retry_count += 1;
+        self.held.progress.repeated = false;
+        self.held.numbered = false;
+        self.next_retry = Some(at);
+        self.change(Status::Pending, if code.is_empty() { "retry" } else { code }, now);
+        let lane = self.lane();
+        self.course = Course::Park(lane, at);
+    }
+
+    /// Stops until a person decides.
+    pub fn pause(&mut self, cause: &str, now: Time) {
+        self.paused = Some(now);
+        self.next_retry = None;
+        self.change(Status::Paused, cause, now);
+        let lane = self.lane();
+        self.course = Course::Park(lane, Time::MAX_UTC);
+    }
+
+    /// Waits for children, an event, a time or a place; `until` at the latest.
+    pub fn wait(&mut self, cause: &str, until: Option<Time>, now: Time) {
+        if self.held.status == Status::Waiting {
+            self.next_version();
+        } else {
+            self.change(Status::Waiting, cause, now);
+        }
+        self.course = Course::Park(WAITING.into(), until.unwrap_or(Time::MAX_UTC));
+    }
+
     /// Notes how the current action ended, for the actions after it.
     pub fn note_step(&mut self, status: &str, output: Option<&str>) {
+        if self.held.status == Status::Compensating {
+            return;
+        }
         if let Some(name) = self.held.action().map(|action| action.name.clone()) {
             self.held.steps.note(&name, status, output);
         }
@@ -220,24 +293,31 @@ impl Draft {
 
     /// Goes on to the next action.
     pub fn advance(&mut self) {
+        self.held.progress.action_index += 1;
+        self.begin_anew();
+    }
+
+    fn begin_anew(&mut self) {
         let progress = &mut self.held.progress;
-        progress.action_index += 1;
         progress.retry_count = 0;
         progress.attempt_no = 0;
         progress.lost_count = 0;
         progress.repeated = false;
         self.held.numbered = false;
         self.held.tried = None;
+        self.fresh = true;
         self.claimed = false;
         self.course = Course::Open;
     }
 
-    /// A lost attempt is repeated on the lane for such instances, alone.
+    /// A lost attempt is repeated on the lane for such instances, alone; one that never left this database on its own.
     pub fn repeat_alone(&mut self, now: Time) {
         self.held.progress.lost_count += 1;
         self.held.numbered = false;
         self.change(Status::Pending, "worker_lost", now);
-        self.course = Course::Park(SOLO.into(), now);
+        let is_local = matches!(self.held.action(), Some(Action { perform: Perform::Local(_), .. }));
+        let lane = if is_local { self.lane() } else { SOLO.into() };
+        self.course = Course::Park(lane, now);
     }
 
     /// Releases it: its turn on that lane comes later.
@@ -261,14 +341,46 @@ impl Draft {
         self.park(lane, now, "turn_over", now);
     }
 
-    /// Ends the instance.
+    /// Ends the instance, or begins to: what it started and did is seen to first.
     pub fn finish(&mut self, status: Status, error: Option<(&str, &str)>, now: Time) {
         if let Some((code, message)) = error {
             self.fail_with(code, message);
         }
-        self.change(status, error.map_or("done", |(code, _)| code), now);
+        let definition = &self.held.definition;
+        if status == Status::Success || !(definition.forks || definition.undoes && !self.held.is_branch()) {
+            let compensation = (status != Status::Success && !self.held.is_branch()).then_some("none");
+            if let Some(compensation) = compensation {
+                self.held.ending = Some(Ending { status, compensation: Some(compensation), undo_no: 0, plan: None });
+            }
+            return self.end(status, error.map_or("done", |(code, _)| code), now);
+        }
+        self.held.ending.get_or_insert(Ending { status, compensation: None, undo_no: 0, plan: None });
+        self.course = Course::Ending;
+    }
+
+    /// Ends the instance now.
+    pub fn end(&mut self, status: Status, cause: &str, now: Time) {
+        self.change(status, cause, now);
         self.end = Some(now);
+        self.paused = None;
+        self.next_retry = None;
         self.course = Course::End;
+        if let Some(parent) = self.held.parent.as_ref().filter(|parent| !parent.detached) {
+            self.more.signals.push(parent.id);
+        }
+        if self.held.definition.waits {
+            self.more.closes_waits = Some(true);
+        }
+        if self.held.definition.workflow.as_ref().is_some_and(|w| w.concurrency.is_some()) && !self.held.is_branch() {
+            self.more.place = Some(Place::Leave);
+        }
+    }
+
+    /// Begins to undo what was done.
+    pub fn compensate(&mut self, now: Time) {
+        self.held.progress.deadline = None;
+        self.change(Status::Compensating, "compensate", now);
+        self.begin_anew();
     }
 
     /// Sets the result of a success.
@@ -278,7 +390,7 @@ impl Draft {
 
     fn fail_with(&mut self, code: &str, message: &str) {
         let action = self.held.action().map(|action| action.name.clone());
-        self.error = Some(InstanceError { action, code: code.to_owned(), message: message.to_owned() });
+        self.held.error = Some(InstanceError { action, code: code.to_owned(), message: message.to_owned() });
     }
 
     /// The lane it queues on now.
@@ -287,38 +399,37 @@ impl Draft {
         match (known, &self.held.sent, &self.held.queue) {
             (Some(lane), _, _) => lane.into(),
             (None, Some(sent), _) => sent.origin.clone(),
-            (None, None, Some(queue)) if &*queue.lane != SOLO => queue.lane.clone(),
-            (None, None, _) => "http".into(),
+            (None, None, Some(queue)) if &*queue.lane != SOLO && &*queue.lane != WAITING => queue.lane.clone(),
+            (None, None, _) => crate::flow::definition::FLOW_LANE.into(),
         }
     }
 
-    /// The rows of this draft, and the instance with the request to send, if any.
-    pub fn into_record(self, summary_chars: usize, now: Time) -> (Record, Held, Option<Request>) {
+    /// The rows of this draft, and the instance with the task to send, if any.
+    pub fn into_record(self, summary_chars: usize, now: Time) -> (Record, Held, Option<Task>) {
         let Draft { mut held, course, .. } = self;
         held.sent = None;
-        let paused = self.paused.is_some();
+        let (paused, ending) = (self.paused.is_some(), held.ending.is_some());
         let before = self.queue_before;
         let progress = held.progress;
         let row = |lane: &Rc<str>, due: Time, kept: bool| QueueRow {
             due,
-            deadline: progress.deadline.filter(|_| !paused),
+            deadline: progress.deadline.filter(|_| !paused && !ending),
             kept,
             attempt_no: progress.attempt_no as i32,
             lost_count: progress.lost_count as i32,
             lane: lane.clone(),
         };
         let (queue_after, sending) = match course {
-            Course::Send(request) => {
+            Course::Send(task) => {
                 let due = before.as_ref().map_or(now, |queue| queue.due);
-                let place = self.place.clone().unwrap_or_else(|| request.origin.as_str().into());
-                let origin = request.origin.as_str().into();
-                let summary = crate::flow::request::summary(&request, summary_chars);
-                let body_bytes = request.body.as_ref().map_or(0, |body| body.len());
+                let origin: Rc<str> = task.origin().into();
+                let place = self.place.clone().unwrap_or_else(|| origin.clone());
+                let (summary, body_bytes) = (task.summary(summary_chars), task.bytes());
                 held.sent = Some(Sent { summary, origin, place: place.clone(), body_bytes });
-                (Some(row(&place, due, true)), Some(*request))
+                (Some(row(&place, due, true)), Some(*task))
             }
             Course::Park(lane, due) => (Some(row(&lane, due, false)), None),
-            Course::Open | Course::End => (None, None),
+            Course::Open | Course::Ending | Course::End => (None, None),
         };
         held.queue = queue_after.clone();
         let instance = InstanceRow {
@@ -327,6 +438,7 @@ impl Draft {
             guard_version: self.guard_version,
             version: held.version,
             workflow_name: held.definition.name.clone(),
+            is_branch: held.is_branch(),
             biz_key: held.event.biz_key.clone(),
             status: held.status,
             action_index: held.progress.action_index as i32,
@@ -338,10 +450,13 @@ impl Draft {
             end: self.end,
             context: held.steps.column(),
             result: self.result,
-            error: self.error.map(|error| InstanceError { message: cut(&error.message, summary_chars), ..error }),
+            error: held.error.clone().map(|error| InstanceError { message: cut(&error.message, summary_chars), ..error }),
+            end_status: held.ending.as_ref().map(|ending| ending.status).filter(|_| self.end.is_none()),
+            compensation: held.ending.as_ref().and_then(|ending| ending.compensation),
+            undo_no: held.ending.as_ref().map_or(0, |ending| ending.undo_no as i32),
         };
-        let record =
-            Record { instance, queue_before: before, queue_after, attempts: self.attempts, changes: self.changes };
+        let (attempts, changes, more) = (self.attempts, self.changes, self.more);
+        let record = Record { instance, queue_before: before, queue_after, attempts, changes, more };
         (record, held, sending)
     }
 }

@@ -1,77 +1,42 @@
-//! An instance in this worker's hands, and the definitions it runs by.
+//! An instance in this worker's hands.
 
-use crate::flow::context::Steps;
-use crate::flow::definition::{Action, Workflow};
+use super::definition::{Cursor, Definition};
+use super::undo::UndoPlan;
+use crate::flow::context::{Steps, quoted};
+use crate::flow::definition::Action;
 use crate::flow::instance::{Progress, Status};
-use crate::flow::parse;
-use crate::store::record::{Birth, QueueRow};
-use crate::store::work::{Chosen, Claimed, Event, Routed};
-use crate::store::{StoreError, work};
+use crate::store::claim::Claimed;
+use crate::store::record::{Birth, InstanceError, Origin, Parent, QueueRow};
+use crate::store::work::{Chosen, Event, Routed};
 use chrono::{DateTime, Utc};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use uuid::Uuid;
-
-/// One version of a workflow, parsed.
-pub struct Definition {
-    /// Name of the workflow.
-    pub name: Rc<str>,
-    /// Its version.
-    pub version: i32,
-    /// What it does; `None` when the stored text cannot be used by this library.
-    pub workflow: Option<Workflow>,
-}
-
-impl Definition {
-    /// The action at the index; `None` behind the last one, or when the definition cannot be used.
-    pub fn action(&self, index: usize) -> Option<&Action> {
-        self.workflow.as_ref().and_then(|workflow| workflow.actions.get(index))
-    }
-
-    /// Names of the actions before the index.
-    pub fn names_before(&self, index: usize) -> impl Iterator<Item = &str> {
-        self.workflow.iter().flat_map(move |workflow| workflow.actions.iter().take(index).map(|a| a.name.as_str()))
-    }
-}
-
-/// Parsed definitions; versions are immutable, so an entry never becomes wrong.
-#[derive(Default)]
-pub struct Definitions {
-    by_version: HashMap<(String, i32), Rc<Definition>>,
-}
-
-impl Definitions {
-    /// Versions kept before the cache starts anew.
-    const KEPT: usize = 10_000;
-
-    /// The definition, loaded and parsed at most once.
-    pub fn get(&mut self, name: &str, version: i32) -> Result<Rc<Definition>, StoreError> {
-        let key = (name.to_owned(), version);
-        if let Some(definition) = self.by_version.get(&key) {
-            return Ok(definition.clone());
-        }
-        let text = work::load_definition(name, version)?;
-        let workflow = text.and_then(|text| parse::parse(&text).0);
-        let definition = Rc::new(Definition { name: name.into(), version, workflow });
-        if self.by_version.len() >= Self::KEPT {
-            self.by_version.clear();
-        }
-        self.by_version.insert(key, definition.clone());
-        Ok(definition)
-    }
-}
 
 /// What was sent for the attempt in flight.
 #[derive(Clone, Debug)]
 pub struct Sent {
     /// Start of the request, for the log.
     pub summary: String,
-    /// `scheme://host:port` it goes to.
+    /// Lane that it would have by itself: `scheme://host:port` for HTTP.
     pub origin: Rc<str>,
     /// Lane whose place it takes.
     pub place: Rc<str>,
     /// Size of the body that is in flight.
     pub body_bytes: usize,
+}
+
+/// How an instance that failed or was cancelled comes to its end.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    /// Final status it will have.
+    pub status: Status,
+    /// running, done, failed or none; `None` before that is decided.
+    pub compensation: Option<&'static str>,
+    /// Undo actions that are through.
+    pub undo_no: usize,
+    /// What has to be undone; `None` before it was looked up.
+    pub plan: Option<Rc<UndoPlan>>,
 }
 
 /// An instance in this worker's hands.
@@ -83,6 +48,16 @@ pub struct Held {
     pub event: Rc<Event>,
     /// What it runs.
     pub definition: Rc<Definition>,
+    /// The block of the definition that it runs; `None` for the workflow's own actions.
+    pub block: Option<usize>,
+    /// What started it, when it is a child.
+    pub parent: Option<Rc<Parent>>,
+    /// Members of `steps` that it has from the instances above it, JSON text.
+    pub inherited: Option<Rc<str>>,
+    /// Where it comes from; `None`: as the table has it.
+    pub origin: Option<Rc<Origin>>,
+    /// Versions of its scripts.
+    pub scripts: Rc<BTreeMap<String, i32>>,
     /// Version after the last row written about it.
     pub version: i32,
     /// Status as written.
@@ -97,6 +72,12 @@ pub struct Held {
     pub key_no: u32,
     /// What it has learned.
     pub steps: Steps,
+    /// How it ends, once that has begun.
+    pub ending: Option<Ending>,
+    /// The failure that ends it, kept over compensation.
+    pub error: Option<InstanceError>,
+    /// Whether it has a place in the concurrency of its workflow.
+    pub has_place: bool,
     /// Its queue row as the table has it; `None` when there is none.
     pub queue: Option<QueueRow>,
     /// A claim whose history row is still to be written: log id and time.
@@ -108,23 +89,40 @@ pub struct Held {
 impl Held {
     /// A new instance of an event, not stored yet.
     pub fn new(routed: &Routed, chosen: &Chosen, definition: Rc<Definition>, now: DateTime<Utc>) -> (Held, Birth) {
-        let timeout = definition.workflow.as_ref().and_then(|workflow| workflow.timeout);
-        let deadline = timeout
-            .and_then(|timeout| chrono::TimeDelta::from_std(timeout).ok())
-            .and_then(|timeout| now.checked_add_signed(timeout));
-        let birth = Birth {
-            event_uid: routed.event.uid,
-            workflow_version: chosen.workflow_version,
-            route_version: chosen.route_version,
+        let origin = Rc::new(Origin {
             route_name: chosen.route_name.clone(),
-            event_id: routed.event.id.clone(),
-            source: routed.event.source.clone(),
+            route_version: chosen.route_version,
             fired_by: routed.fired_by.clone(),
+        });
+        Held::born(routed.event.clone(), definition, Some(origin), None, now)
+    }
+
+    /// A new instance of whatever origin.
+    pub fn born(
+        event: Rc<Event>,
+        definition: Rc<Definition>,
+        origin: Option<Rc<Origin>>,
+        parent: Option<Parent>,
+        now: DateTime<Utc>,
+    ) -> (Held, Birth) {
+        let scripts = definition.newest_scripts();
+        let birth = Birth {
+            event_uid: event.uid,
+            workflow_version: definition.version,
+            origin: origin.clone(),
+            event_id: event.id.clone(),
+            source: event.source.clone(),
+            parent: parent.clone(),
+            scripts: (!scripts.is_empty()).then(|| serde_json::json!(&*scripts).to_string()),
         };
         let held = Held {
             id: Uuid::now_v7(),
-            event: routed.event.clone(),
-            definition,
+            event,
+            block: None,
+            parent: parent.map(Rc::new),
+            inherited: None,
+            origin,
+            scripts,
             version: 1,
             status: Status::Running,
             progress: Progress {
@@ -133,22 +131,26 @@ impl Held {
                 attempt_no: 0,
                 lost_count: 0,
                 first_try: now,
-                deadline,
+                deadline: definition.deadline(now),
                 repeated: false,
             },
             tried: None,
             numbered: false,
             key_no: 1,
             steps: Steps::default(),
+            ending: None,
+            error: None,
+            has_place: false,
             queue: None,
             claim: Some((1, now)),
             sent: None,
+            definition,
         };
         (held, birth)
     }
 
-    /// An instance as a claim returned it.
-    pub fn claimed(row: Claimed, definition: Rc<Definition>, status: Status, lane: Rc<str>) -> Held {
+    /// An instance as a claim returned it; what it inherits is still to be looked up.
+    pub fn claimed(row: Claimed, definition: Rc<Definition>, lane: Rc<str>) -> Held {
         let queue = QueueRow {
             due: row.update_time,
             deadline: row.deadline,
@@ -157,12 +159,38 @@ impl Held {
             lost_count: row.lost_count,
             lane,
         };
+        let extra = row.extra;
+        let parent = extra.parent.as_deref().and_then(|id| Uuid::parse_str(id).ok()).map(|id| {
+            Rc::new(Parent {
+                id,
+                action: extra.parent_action.clone().unwrap_or_default(),
+                branch: extra.branch.clone(),
+                item_index: extra.item_index,
+                item: extra.item.as_ref().map(|item| item.get().into()),
+                detached: extra.detached,
+            })
+        });
+        let block = extra.branch.as_deref().and_then(|branch| {
+            definition.workflow.as_ref()?.block(extra.parent_action.as_deref().unwrap_or_default(), branch)
+        });
+        let ending = extra.end_status.as_deref().and_then(|status| status.parse().ok()).map(|status| Ending {
+            status,
+            compensation: known_compensation(extra.compensation.as_deref()),
+            undo_no: extra.undo_no.max(0) as usize,
+            plan: None,
+        });
+        let waits = row.status == Status::Waiting;
         Held {
             id: row.instance_id,
             event: row.event,
             definition,
+            block,
+            parent,
+            inherited: None,
+            origin: None,
+            scripts: Rc::new(extra.scripts.unwrap_or_default()),
             version: row.version,
-            status,
+            status: row.status,
             progress: Progress {
                 action_index: row.action_index.max(0) as usize,
                 retry_count: row.retry_count.max(0) as u32,
@@ -176,19 +204,92 @@ impl Held {
             numbered: true,
             key_no: row.key_no.max(1) as u32,
             steps: Steps::parse(row.context.as_deref()),
+            ending,
+            error: extra.error_code.map(|code| InstanceError {
+                action: None,
+                code,
+                message: extra.error.unwrap_or_default(),
+            }),
+            has_place: false,
             queue: Some(queue),
-            claim: (!row.claim_logged).then_some((row.version, row.update_time)),
+            claim: (!row.claim_logged && !waits).then_some((row.version, row.update_time)),
             sent: None,
         }
     }
 
-    /// The action at the resume point.
+    /// Where the definition is carried out now: the current action, or the undo of one.
+    pub fn cursor(&self) -> Cursor {
+        match self.undo() {
+            Some(step) => step.cursor,
+            None => Cursor { block: self.block, index: self.progress.action_index, undo: false },
+        }
+    }
+
+    /// The undo step it is at; `None` unless it compensates, or when all are through.
+    pub fn undo(&self) -> Option<&super::undo::UndoStep> {
+        let ending = self.ending.as_ref().filter(|_| self.status == Status::Compensating)?;
+        ending.plan.as_ref()?.steps.get(ending.undo_no)
+    }
+
+    /// The action at the cursor.
     pub fn action(&self) -> Option<&Action> {
-        self.definition.action(self.progress.action_index)
+        if self.status == Status::Compensating && self.undo().is_none() {
+            return None;
+        }
+        self.definition.action(self.cursor())
+    }
+
+    /// Whether it is a branch of another instance: its failure is its parent's, and its parent undoes what it did.
+    pub fn is_branch(&self) -> bool {
+        self.parent.as_ref().is_some_and(|parent| parent.branch.is_some())
     }
 
     /// Where the current action queues, as far as that is known before it is rendered.
     pub fn static_lane(&self) -> Option<&str> {
         self.action()?.lane.name()
     }
+
+    /// The instance on whose behalf it acts, as text: the one that did what is undone, else itself.
+    pub fn acting_id(&self) -> String {
+        self.undo().map_or(self.id, |step| step.owner).to_string()
+    }
+
+    /// The context document without event and payload, JSON text of an object; `response` has its document.
+    pub fn context(&self, with_steps: bool, response: Option<&str>) -> String {
+        let id = self.acting_id();
+        let name = self.action().map(|action| action.name.as_str()).unwrap_or_default();
+        let steps = if with_steps { self.step_members() } else { String::new() };
+        let response = response.map(|document| format!(",\"response\":{document}")).unwrap_or_default();
+        format!(
+            "{{\"steps\":{{{steps}}},\"instance\":{{\"id\":\"{id}\",\"workflowName\":{},\"workflowVersion\":{}}},\
+             \"action\":{{\"name\":{},\"idempotencyKey\":{}}}{}{response}}}",
+            quoted(&self.definition.name),
+            self.definition.version,
+            quoted(name),
+            quoted(&crate::flow::request::idempotency_key(&id, name, self.key_no)),
+            self.item_members(),
+        )
+    }
+
+    /// Members of `steps` that the current action sees.
+    pub fn step_members(&self) -> String {
+        if let Some(step) = self.undo() {
+            return step.members.to_string();
+        }
+        let finished = self.definition.names_before(self.block, self.progress.action_index);
+        self.steps.members(self.inherited.as_deref(), finished)
+    }
+
+    fn item_members(&self) -> String {
+        let own = self.parent.as_ref().and_then(|parent| Some((parent.item_index?, parent.item.clone()?)));
+        let item = match self.undo() {
+            Some(step) => step.item.clone(),
+            None => own,
+        };
+        item.map(|(index, item)| format!(",\"item\":{item},\"index\":{index}")).unwrap_or_default()
+    }
+}
+
+fn known_compensation(word: Option<&str>) -> Option<&'static str> {
+    ["running", "done", "failed", "none"].into_iter().find(|known| Some(*known) == word)
 }

@@ -2,6 +2,7 @@
 //!
 //! Plain bookkeeping, no PostgreSQL: a turn works on a [`Ledger`], which is applied only after its commit.
 
+use crate::flow::definition::{FLOW_LANE, SQL_LANE};
 use chrono::{DateTime, Utc};
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
@@ -9,6 +10,8 @@ use std::time::Duration;
 
 /// The lane of instances that lost a worker: one at a time, so that a poison action takes nobody down with it.
 pub const SOLO: &str = "~lost";
+/// The lane of instances that wait for something other than a place on a lane.
+pub const WAITING: &str = "~wait";
 /// Attempts kept for the percentile.
 const RECENT: usize = 128;
 
@@ -55,13 +58,26 @@ impl Lanes {
 
     /// Finds out whether lanes have to share the threads.
     pub fn begin_turn(&mut self, now: DateTime<Utc>) {
-        let wants = |lane: &&Lane| lane.in_flight > 0 || lane.wake.is_some_and(|wake| wake <= now);
-        self.contended = self.by_name.values().filter(wants).nth(1).is_some();
+        let wants = |(name, lane): &(&Rc<str>, &Lane)| {
+            !is_internal(name) && (lane.in_flight > 0 || lane.wake.is_some_and(|wake| wake <= now))
+        };
+        self.contended = self.by_name.iter().filter(wants).nth(1).is_some();
     }
 
     /// The bound of a lane.
     pub fn bound(&self, lane: &str) -> usize {
         if lane == SOLO { 1 } else { self.bound }
+    }
+
+    /// Lanes that need no downstream and have due rows.
+    pub fn internal_due(&self, now: DateTime<Utc>) -> Vec<Rc<str>> {
+        let due = |lane: &Lane| lane.wake.is_some_and(|wake| wake <= now);
+        [FLOW_LANE, WAITING]
+            .into_iter()
+            .filter_map(|name| self.by_name.get_key_value(name))
+            .filter(|(_, lane)| due(lane))
+            .map(|(name, _)| name.clone())
+            .collect()
     }
 
     /// Free places of a lane.
@@ -102,7 +118,7 @@ impl Lanes {
         let mut due: Vec<(Rc<str>, usize)> = self
             .by_name
             .iter()
-            .filter(|(_, lane)| lane.wake.is_some_and(|wake| wake <= now))
+            .filter(|(name, lane)| lane.wake.is_some_and(|wake| wake <= now) && !is_internal(name))
             .map(|(name, _)| (name.clone(), ledger.room(self, name)))
             .filter(|(_, room)| *room > 0)
             .collect();
@@ -116,9 +132,11 @@ impl Lanes {
         due
     }
 
-    /// The earliest future moment at which a lane with room may have due rows.
-    pub fn next_wake(&self) -> Option<DateTime<Utc>> {
-        self.by_name.iter().filter(|(name, _)| self.room(name) > 0).filter_map(|(_, lane)| lane.wake).min()
+    /// The earliest future moment at which a lane with room may have due rows; without room in the worker only those
+    /// that need no downstream count.
+    pub fn next_wake(&self, has_room: bool) -> Option<DateTime<Utc>> {
+        let ready = |name: &Rc<str>| is_internal(name) || (has_room && self.room(name) > 0);
+        self.by_name.iter().filter(|(name, _)| ready(name)).filter_map(|(_, lane)| lane.wake).min()
     }
 
     /// One more attempt in flight.
@@ -278,6 +296,16 @@ impl Ledger {
     }
 }
 
+/// Whether the steps on the lane need no downstream, so that no bound holds.
+pub fn is_internal(lane: &str) -> bool {
+    lane == FLOW_LANE || lane == WAITING
+}
+
+/// Whether the lane is for SQL workers.
+pub fn is_local(lane: &str) -> bool {
+    lane.strip_prefix(SQL_LANE).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
 /// Which of the live workers serves a lane: rendezvous hashing, so that a worker's coming or going moves only its own.
 fn server(lane: &str, workers: &[u32]) -> Option<u32> {
     use std::hash::{DefaultHasher, Hash, Hasher};
@@ -290,7 +318,7 @@ fn server(lane: &str, workers: &[u32]) -> Option<u32> {
 
 /// Whether the worker of that number serves the lane.
 pub fn serves(lane: &str, worker: u32, workers: &[u32]) -> bool {
-    workers.len() < 2 || server(lane, workers) == Some(worker)
+    !is_local(lane) && (workers.len() < 2 || server(lane, workers) == Some(worker))
 }
 
 #[cfg(test)]
@@ -325,9 +353,9 @@ mod tests {
         let mut lanes = Lanes::new(1, 99);
         let lane = lanes.name("a");
         lanes.await_due("a", at(5));
-        assert_eq!(lanes.next_wake(), Some(at(5)));
+        assert_eq!(lanes.next_wake(true), Some(at(5)));
         lanes.take_off(&lane);
-        assert_eq!((lanes.next_wake(), lanes.due(at(9), &Ledger::default(), 10).len()), (None, 0));
+        assert_eq!((lanes.next_wake(true), lanes.due(at(9), &Ledger::default(), 10).len()), (None, 0));
     }
 
     #[test]

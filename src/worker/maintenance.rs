@@ -51,6 +51,8 @@ impl Maintenance {
             return Ok(());
         }
         worker.inbox_has_more = true;
+        worker.signalled = true;
+        worker.look_at_requests.get_or_insert(now);
         meet_peers(worker);
         let (scan, report) = (self.polls.is_multiple_of(POLLS_PER_SCAN), now >= self.next_report);
         self.polls = self.polls.wrapping_add(1);

@@ -5,18 +5,31 @@
 //! [`turn`] after the other: [`conclude`] what ended, claim and route what is due, [`prepare`] what goes out.
 
 mod absence;
+mod answer;
 pub mod board;
 mod conclude;
+mod definition;
 mod draft;
+mod effects;
+mod emit;
+mod ending;
+mod fork;
 mod held;
 mod inbox;
+mod intake;
 mod lane;
 mod launcher;
 mod maintenance;
 mod prepare;
 mod process;
+mod render;
 mod serve;
+mod start;
+mod step;
+mod task;
 mod turn;
+mod undo;
+mod waits;
 
 pub mod wake;
 

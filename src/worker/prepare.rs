@@ -1,27 +1,24 @@
-//! Getting instances ready to send: `when` is decided, the request rendered, a place on the lane taken.
+//! Getting instances ready: `when` is decided, what needs nothing outside is done, other attempts are rendered and get a
+//! place on their lane.
 //!
-//! Everything that has to be asked of PostgreSQL is asked once for all instances of the turn; an instance that skips an
-//! action, or goes on after an error, takes part in the next round.
+//! Everything that has to be asked of PostgreSQL is asked once for all instances of the turn; an instance that goes on to
+//! its next action, or begins to run as a child, takes part in the next round.
 
 use super::board::monotonic_ms;
 use super::conclude::question;
 use super::draft::{Attempt, Course, Draft};
+use super::task::Task;
 use super::turn::{Turn, is_open};
-use crate::flow::definition::{Action, Body, Perform};
+use crate::flow::definition::{Action, Perform};
 use crate::flow::expression::{Expression, PathValue};
 use crate::flow::instance::{Status, after_attempt};
 use crate::flow::outcome::{Failure, Outcome};
-use crate::flow::request::{self, Facts, Request};
 use crate::flow::template;
 use crate::store::work::{Answer, Question, evaluate};
 use crate::store::{StoreError, subtransaction};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
-/// Version in the header User-Agent.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+use std::time::Instant;
 
 impl Turn<'_> {
     /// Prepares every open draft until each has a course, or the turn is over.
@@ -30,10 +27,17 @@ impl Turn<'_> {
         // From here, so that however long the statements before took, something is prepared.
         self.begun = Instant::now();
         loop {
+            drafts.append(&mut self.born);
             let mut open: Vec<&mut Draft> = drafts.iter_mut().filter(|draft| is_open(draft)).collect();
-            open.iter_mut().for_each(|draft| self.settle_early(draft));
-            open.retain(|draft| is_open(draft));
+            for draft in &mut open {
+                self.settle_early(draft)?;
+            }
+            self.settle_all_endings(&mut open)?;
+            open.retain(|draft| matches!(draft.course, Course::Open));
             if open.is_empty() {
+                if drafts.iter().any(is_open) || !self.born.is_empty() {
+                    continue;
+                }
                 break;
             }
             self.seat.heartbeat.store(monotonic_ms(), Ordering::Release);
@@ -45,9 +49,15 @@ impl Turn<'_> {
         Ok(())
     }
 
+    fn settle_all_endings(&mut self, open: &mut [&mut Draft]) -> Result<(), StoreError> {
+        let mut ending: Vec<&mut Draft> =
+            open.iter_mut().map(|draft| &mut **draft).filter(|draft| matches!(draft.course, Course::Ending)).collect();
+        if ending.is_empty() { Ok(()) } else { self.settle_endings(&mut ending) }
+    }
+
     fn prepare_group(&mut self, group: Vec<&mut Draft>) -> Result<(), StoreError> {
         if self.is_over() {
-            group.into_iter().for_each(|draft| draft.put_off(self.now));
+            group.into_iter().for_each(|draft| self.put_off(draft));
             return Ok(());
         }
         let questions: Vec<Question<'_>> = group.iter().filter_map(|draft| asked(draft)).collect();
@@ -61,17 +71,45 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// What needs no question: a definition that cannot be used, the deadline, a lane without room.
-    fn settle_early(&mut self, draft: &mut Draft) {
+    /// Releases a draft because the turn is over; one that waits looks again at once.
+    fn put_off(&self, draft: &mut Draft) {
+        match draft.held.status {
+            Status::Waiting => draft.wait("turn_over", Some(self.now), self.now),
+            _ => draft.put_off(self.now),
+        }
+    }
+
+    /// What needs no question: what somebody wants, a definition that cannot be used, the deadline, a place to run, an
+    /// ending, a lane without room.
+    fn settle_early(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
         if draft.held.definition.workflow.is_none() {
             let message = "the stored definition cannot be used by this version of rea";
-            return draft.finish(Status::Failed, Some(("definition", message)), self.now);
+            draft.finish(Status::Failed, Some(("definition", message)), self.now);
+            return Ok(());
+        }
+        if draft.wanted.is_some() {
+            self.obey(draft);
+            if !matches!(draft.course, Course::Open) {
+                return Ok(());
+            }
+        }
+        if draft.held.status == Status::Compensating {
+            return self.settle_undo(draft);
+        }
+        if draft.held.ending.is_some() {
+            draft.course = Course::Ending;
+            return Ok(());
         }
         if draft.held.progress.deadline.is_some_and(|deadline| self.now >= deadline) && draft.held.action().is_some() {
-            return self.expire(draft);
+            self.expire(draft);
+            return Ok(());
         }
-        let Some(action) = draft.held.action() else { return };
-        let waits = action.when.is_none() && draft.place.is_none();
+        if !self.has_place(draft)? {
+            return Ok(());
+        }
+        let definition = draft.held.definition.clone();
+        let Some(action) = definition.action(draft.held.cursor()) else { return Ok(()) };
+        let waits = action.when.is_none() && draft.place.is_none() && !action.perform.is_internal();
         if let (true, Some(lane)) = (waits, action.lane.name())
             && (!self.serves(lane)
                 || self.ledger.room(self.lanes, lane) == 0
@@ -80,6 +118,7 @@ impl Turn<'_> {
             let lane = self.lanes.name(lane);
             draft.park(lane, self.now, "lane_full", self.now);
         }
+        Ok(())
     }
 
     fn capacity_for(&self, action: &Action) -> usize {
@@ -87,8 +126,11 @@ impl Turn<'_> {
     }
 
     fn settle(&mut self, draft: &mut Draft, values: Result<Vec<PathValue>, Failure>) -> Result<(), StoreError> {
+        if starts(draft) {
+            return self.start(draft, values);
+        }
         let definition = draft.held.definition.clone();
-        let Some(action) = definition.action(draft.held.progress.action_index) else {
+        let Some(action) = definition.action(draft.held.cursor()) else {
             self.complete(draft, values);
             return Ok(());
         };
@@ -97,36 +139,50 @@ impl Turn<'_> {
             return Ok(());
         }
         if self.is_over() {
-            draft.put_off(self.now);
+            self.put_off(draft);
             return Ok(());
         }
-        let payload = self.payload(draft, action)?;
-        match payload.and_then(|payload| self.ready(draft, action, &values?, payload)) {
-            Ok(request) => self.send(draft, action, request),
+        let values = match values {
+            Ok(values) => values,
+            Err(failure) if action.perform.is_internal() => {
+                return self.conclude_step(draft, action, Some(failure), None, None);
+            }
+            Err(failure) => {
+                self.fail_unsent(draft, action, failure);
+                return Ok(());
+            }
+        };
+        match &action.perform {
+            Perform::Http(_) | Perform::Local(_) | Perform::Lua(_) => self.settle_attempt(draft, action, &values),
+            Perform::Emit(emit) => {
+                let emitted = self.emitted(draft, action, emit, &values);
+                let failure = match emitted {
+                    Ok(event) => {
+                        draft.more.events.push(event);
+                        None
+                    }
+                    Err(failure) => Some(failure),
+                };
+                draft.number_attempt(self.now);
+                self.conclude_step(draft, action, failure, None, None)
+            }
+            Perform::Wait(wait) => self.settle_wait(draft, action, wait, &values),
+            Perform::Fork(fork) => self.settle_fork(draft, action, fork, &values),
+            Perform::Workflow(child) => self.settle_workflow(draft, action, child, &values),
+        }
+    }
+
+    fn settle_attempt(&mut self, draft: &mut Draft, action: &Action, values: &[PathValue]) -> Result<(), StoreError> {
+        match self.task(draft, action, values)? {
+            Ok(task) => self.send(draft, action, task),
             Err(failure) => self.fail_unsent(draft, action, failure),
         }
         Ok(())
     }
 
-    /// The payload as text, if the request is made of it.
-    fn payload(&self, draft: &Draft, action: &Action) -> Result<Result<Arc<str>, Failure>, StoreError> {
-        if !matches!(&action.perform, Perform::Http(http) if http.body == Body::Payload) {
-            return Ok(Ok("".into()));
-        }
-        let event = &draft.held.event;
-        if !self.careful {
-            return Ok(Ok(event.payload.text(event.uid)?.into()));
-        }
-        match subtransaction(|| event.payload.text(event.uid)) {
-            Ok(text) => Ok(Ok(text.into())),
-            Err(error) if error.is_transient() => Err(error),
-            Err(error) => Ok(Err(Failure::permanent("payload", format!("could not print the payload: {error}")))),
-        }
-    }
-
     /// The workflow is through: its output is its result.
     fn complete(&mut self, draft: &mut Draft, values: Result<Vec<PathValue>, Failure>) {
-        let workflow = draft.held.definition.workflow.as_ref();
+        let workflow = draft.held.definition.workflow.as_ref().filter(|_| !draft.held.is_branch());
         let result = match workflow.and_then(|workflow| Some((workflow.output.as_ref()?, &workflow.output_paths))) {
             None => Ok(None),
             Some((template, paths)) => {
@@ -144,47 +200,8 @@ impl Turn<'_> {
         }
     }
 
-    fn ready(
-        &self,
-        draft: &Draft,
-        action: &Action,
-        values: &[PathValue],
-        payload: Arc<str>,
-    ) -> Result<Request, Failure> {
-        let attempt_no = draft.coming_attempt();
-        let id = draft.held.id.to_string();
-        let event = &draft.held.event;
-        let facts = Facts {
-            instance_id: &id,
-            event_id: &event.id,
-            event_type: &event.event_type,
-            correlation_id: event.correlation_id.as_deref(),
-            causation_id: event.causation_id.as_deref(),
-            traceparent: event.traceparent.as_deref(),
-            span_id: fastrand::u64(1..),
-            attempt_no,
-            key_no: draft.held.key_no,
-            action_name: &action.name,
-            payload,
-            version: VERSION,
-        };
-        let Perform::Http(http) = &action.perform else {
-            return Err(Failure::permanent("internal", "not an HTTP action"));
-        };
-        let mut request = request::render(http, &action.paths, values, &facts)?;
-        request.timeout_ms = self.timeout_ms(request.timeout_ms, draft);
-        Ok(request)
-    }
-
-    /// Never beyond rea.action_timeout, nor beyond the instance's deadline.
-    fn timeout_ms(&self, stated: u32, draft: &Draft) -> u32 {
-        let left = draft.held.progress.deadline.and_then(|deadline| (deadline - self.now).to_std().ok());
-        let cap = left.unwrap_or(Duration::MAX).min(self.settings.action_timeout);
-        stated.min(cap.as_millis().clamp(1, u128::from(u32::MAX)) as u32)
-    }
-
-    fn send(&mut self, draft: &mut Draft, action: &Action, request: Request) {
-        let wanted: Rc<str> = self.lanes.name(action.lane.name().unwrap_or(&request.origin));
+    fn send(&mut self, draft: &mut Draft, action: &Action, task: Task) {
+        let wanted: Rc<str> = self.lanes.name(action.lane.name().unwrap_or(task.origin()));
         // No capacity at all: rea.enabled is off, nothing new goes out.
         let keeps = self.capacity > 0 && (draft.claimed || draft.place.as_ref() == Some(&wanted));
         if !keeps {
@@ -197,8 +214,9 @@ impl Turn<'_> {
             draft.place = Some(wanted);
         }
         draft.number_attempt(self.now);
-        self.bytes += request.body.as_ref().map_or(0, |body| body.len());
-        draft.course = Course::Send(Box::new(request));
+        draft.run_on("claimed", self.now);
+        self.bytes += task.bytes();
+        draft.course = Course::Send(Box::new(task));
     }
 
     fn skip(&mut self, draft: &mut Draft, reason: &str) {
@@ -251,11 +269,20 @@ fn groups(open: Vec<&mut Draft>) -> Vec<Vec<&mut Draft>> {
     groups
 }
 
+/// Whether the instance begins, and its workflow has something to do first.
+fn starts(draft: &Draft) -> bool {
+    draft.is_new() && !draft.started && draft.held.definition.prepares_start() && !draft.held.is_branch()
+}
+
 fn paths(draft: &Draft) -> &[Expression] {
+    if let (true, Some(workflow)) = (starts(draft), draft.held.definition.workflow.as_ref()) {
+        return &workflow.start_paths;
+    }
     match (draft.held.action(), draft.held.definition.workflow.as_ref()) {
         (Some(action), _) => &action.paths,
-        (None, Some(workflow)) => &workflow.output_paths,
-        (None, None) => &[],
+        // A branch has no result of its own, and one that compensates is not through.
+        (None, Some(workflow)) if !draft.held.is_branch() => &workflow.output_paths,
+        (None, _) => &[],
     }
 }
 

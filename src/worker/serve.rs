@@ -1,26 +1,32 @@
 //! The loop of a worker: wait, take what is there, run a turn, apply its effects, hand requests to the pool.
 
 use super::board::{Board, Seat, board, monotonic_ms};
-use super::held::{Definitions, Held};
+use super::definition::Definitions;
+use super::effects::Effects;
+use super::held::Held;
 use super::inbox::InboxMark;
-use super::lane::{Lanes, Ledger, serves};
+use super::lane::{Lanes, Ledger, WAITING, serves};
 use super::maintenance::Maintenance;
-use super::turn::{Effects, Intake, Settings, Turn};
+use super::task::Task;
+use super::turn::{Intake, Kind, Settings, Turn};
 use super::{process, wake};
 use crate::action::{Completion, Job, Pool, Request as HttpRequest, Settings as PoolSettings};
-use crate::flow::request::Request;
 use crate::guc;
+use crate::store::claim::{self, Wanted};
 use crate::store::{self, Clock, StoreError, work};
 use chrono::{DateTime, Utc};
 use pgrx::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 /// Attempts that may wait in the pool's queue beside those that run.
 const PREFETCH: usize = 256;
 /// How long queued jobs wait for the threads that are awake before more are woken.
 const PATIENCE: Duration = Duration::from_millis(1);
+/// How soon workers look again at what is wanted of instances in flight.
+const REQUESTS_AGAIN: Duration = Duration::from_millis(100);
 /// Pause after a turn that failed even when careful.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
@@ -50,6 +56,12 @@ pub struct Worker {
     pub deadline: Option<DateTime<Utc>>,
     /// Whether there may be events in the inbox.
     pub inbox_has_more: bool,
+    /// Whether waiting instances may have been signalled.
+    pub signalled: bool,
+    /// When to look at what others want of instances; `None`: when somebody says so.
+    pub look_at_requests: Option<Instant>,
+    /// What others want of the instances in flight.
+    wanted: HashMap<Uuid, Wanted>,
     /// Numbers of the live workers, for the choice of lanes.
     pub peers: Vec<u32>,
     /// When the pool gets more threads, if jobs are still queued then.
@@ -112,6 +124,9 @@ impl Worker {
             dead: Vec::new(),
             deadline: None,
             inbox_has_more: true,
+            signalled: true,
+            look_at_requests: Some(Instant::now()),
+            wanted: HashMap::new(),
             peers: vec![worker_no],
             reinforce_at: None,
             pool,
@@ -162,6 +177,10 @@ impl Worker {
         self.seat.heartbeat.store(monotonic_ms(), Ordering::Release);
         let hints = self.seat.take_hints();
         self.inbox_has_more |= hints & Seat::INBOX != 0;
+        self.signalled |= hints & Seat::SIGNAL != 0;
+        if hints & Seat::REQUEST != 0 {
+            self.look_at_requests = Some(Instant::now());
+        }
         if hints & Seat::QUEUE != 0 {
             Maintenance::look_at_queue(self);
         }
@@ -196,6 +215,9 @@ impl Worker {
         let now = Clock::now();
         !self.dead.is_empty()
             || (self.inbox_has_more && self.is_router())
+            || (self.signalled && self.serves(WAITING))
+            || self.look_at_requests.is_some_and(|time| time <= Instant::now())
+            || !self.lanes.internal_due(now).is_empty()
             || self.deadline.is_some_and(|deadline| deadline <= now)
             || !self.lanes.due(now, &Ledger::default(), self.spare()).is_empty()
     }
@@ -222,12 +244,14 @@ impl Worker {
     fn rest(&self, maintenance: &Maintenance) -> bool {
         let now = Clock::now();
         let until = |time: DateTime<Utc>| (time - now).to_std().unwrap_or(Duration::ZERO);
-        let lane = self.lanes.next_wake().filter(|_| self.spare() > 0);
+        let lane = self.lanes.next_wake(self.spare() > 0).filter(|_| !self.only_concludes());
         // A deadline that may not be acted on must not keep the worker awake.
         let deadline = self.deadline.filter(|_| !self.only_concludes());
         let wake = [lane, deadline].into_iter().flatten().min().map(until);
         let timeout = wake.unwrap_or(Duration::MAX).min(maintenance.due_in(Instant::now()));
         let timeout = if self.reinforce_at.is_some() { timeout.min(PATIENCE) } else { timeout };
+        let requests = self.look_at_requests.filter(|_| !self.only_concludes());
+        let timeout = requests.map_or(timeout, |time| timeout.min(time.saturating_duration_since(Instant::now())));
         process::report(pg_sys::BackendState::STATE_IDLE, c"");
         process::wait(Some(self.pool.wake_fd()), timeout.max(Duration::from_millis(1)))
     }
@@ -240,6 +264,8 @@ impl Worker {
             inbox: (enabled && self.inbox_has_more && self.is_router()).then_some(self.inbox.mark),
             dead_generation: self.dead.first().copied().filter(|_| enabled),
             expired: enabled && self.deadline.is_some_and(|deadline| deadline <= Clock::now()),
+            signalled: enabled && self.signalled && self.serves(WAITING),
+            requested: enabled && self.look_at_requests.is_some_and(|time| time <= Instant::now()),
             batch: guc::claim_batch(),
         };
         let mut result = self.attempt(&intake, false);
@@ -261,8 +287,9 @@ impl Worker {
 
     fn attempt(&mut self, intake: &Intake, careful: bool) -> TurnResult {
         let (capacity, threads) = (self.capacity(), self.pool.capacity());
-        let Worker { lanes, definitions, completed, extension, generation, worker_no, peers, body_bytes, seat, .. } =
-            self;
+        let Worker {
+            lanes, definitions, completed, extension, generation, worker_no, peers, body_bytes, seat, wanted, ..
+        } = self;
         store::transaction(|| {
             if !store::extension_is_present(*extension) {
                 return Ok(None);
@@ -285,6 +312,11 @@ impl Worker {
                 noted: Vec::new(),
                 settings: Settings::now(),
                 unrouted: Vec::new(),
+                kind: Kind::Main,
+                wanted,
+                completed_waits: false,
+                cancels: false,
+                born: Vec::new(),
             };
             turn.run(completed, intake).map(Some)
         })
@@ -292,11 +324,12 @@ impl Worker {
 
     fn apply(&mut self, effects: Effects, intake: &Intake) {
         self.completed.clear();
+        self.announce(&effects);
         effects.ledger.apply(&mut self.lanes);
         for (lane, succeeded, gone, took) in &effects.noted {
             self.lanes.note(lane, *succeeded, *gone, *took);
         }
-        let jobs = effects.sends.into_iter().map(|(held, request)| self.depart(held, request)).collect();
+        let jobs = effects.sends.into_iter().filter_map(|(held, task)| self.depart(held, task)).collect();
         self.pool.submit(jobs);
         self.reinforce_at = match self.reinforce_at {
             _ if self.pool.queued() == 0 => None,
@@ -306,6 +339,13 @@ impl Worker {
         if intake.inbox.is_some() {
             self.inbox_has_more = effects.routed > 0;
         }
+        if intake.signalled {
+            self.signalled = effects.more_signals;
+        }
+        if intake.requested {
+            self.attend_to_requests();
+        }
+
         if intake.dead_generation.is_some() && effects.taken_over == 0 {
             Maintenance::bury(self);
         }
@@ -338,12 +378,52 @@ impl Worker {
         serves(lane, self.worker_no, &self.peers)
     }
 
-    fn depart(&mut self, held: Held, request: Request) -> Job {
+    /// Tells those whom the turn concerns.
+    fn announce(&mut self, effects: &Effects) {
+        if effects.signalled {
+            self.signalled |= self.serves(WAITING);
+            if !self.serves(WAITING) {
+                wake::workers(self.database, Seat::SIGNAL);
+            }
+        }
+        if effects.requested {
+            wake::workers(self.database, Seat::REQUEST);
+        }
+        if effects.emitted {
+            self.inbox_has_more = true;
+            if !self.is_router() {
+                wake::workers(self.database, Seat::INBOX);
+            }
+        }
+    }
+
+    /// Notes what is wanted of the instances in flight. While something is left to be carried out, all workers look again.
+    fn attend_to_requests(&mut self) {
+        let looked = store::transaction(|| {
+            if !store::extension_is_present(self.extension) {
+                return Ok((Vec::new(), 0));
+            }
+            Ok((claim::requests_in_hand(self.generation)?, claim::forget_requests(&[])?))
+        });
+        match looked {
+            Ok((wanted, left)) => {
+                self.wanted = wanted.into_iter().collect();
+                self.look_at_requests = (left > 0).then(|| Instant::now() + REQUESTS_AGAIN);
+            }
+            Err(error) => {
+                self.complain(&error);
+                self.look_at_requests = Some(Instant::now() + PAUSE_AFTER_FAILURE);
+            }
+        }
+    }
+
+    fn depart(&mut self, held: Held, task: Task) -> Option<Job> {
+        let Task::Http(request) = task else { return None };
         self.next_token += 1;
         self.body_bytes += held.sent.as_ref().map_or(0, |sent| sent.body_bytes);
         let want_body = held.action().is_some_and(|action| action.output.is_some());
         self.flights.insert(self.next_token, held);
-        Job {
+        Some(Job {
             token: self.next_token,
             request: HttpRequest {
                 method: request.method,
@@ -353,7 +433,7 @@ impl Worker {
                 timeout: Duration::from_millis(u64::from(request.timeout_ms)),
                 want_body,
             },
-        }
+        })
     }
 
     fn reconfigure(&mut self) {

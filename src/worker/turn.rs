@@ -5,18 +5,19 @@
 //! row that cannot be handled ends alone and never stops the others.
 
 use super::board::Seat;
+use super::definition::Definitions;
 use super::draft::{Course, Draft};
-use super::held::{Definitions, Held};
-use super::lane::{Lanes, Ledger, serves};
+use super::effects::{Effects, unrecordable};
+use super::held::Held;
+use super::lane::{Lanes, Ledger, is_local, serves};
 use crate::action::Completion;
-use crate::flow::instance::{Limits, Status};
-use crate::flow::request::Request;
+use crate::flow::instance::Limits;
 use crate::guc;
-use crate::store::record::{self, InstanceError, Record};
-use crate::store::work::{self, Claimed, Routed};
-use crate::store::{StoreError, subtransaction};
+use crate::store::claim::Wanted;
+use crate::store::record::Record;
+use crate::store::{StoreError, subtransaction, work, write};
 use chrono::{DateTime, Utc};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use uuid::Uuid;
@@ -57,6 +58,25 @@ pub struct Turn<'w> {
     pub settings: Settings,
     /// Events that nothing matched.
     pub unrouted: Vec<Uuid>,
+    /// What kind of worker runs it.
+    pub kind: Kind,
+    /// What others want of the instances in flight.
+    pub wanted: &'w HashMap<Uuid, Wanted>,
+    /// Whether events completed waits.
+    pub completed_waits: bool,
+    /// Whether events ask for cancellations.
+    pub cancels: bool,
+    /// Children that began in this turn.
+    pub born: Vec<Draft>,
+}
+
+/// What kind of worker runs a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// One that routes events and has a pool for requests and scripts.
+    Main,
+    /// One that calls functions in the database.
+    Sql,
 }
 
 /// Settings that a turn needs.
@@ -69,7 +89,7 @@ pub struct Settings {
     pub max_output_bytes: usize,
     /// Largest collection of outputs.
     pub max_context_bytes: usize,
-    /// Cap of every attempt.
+    /// Time for an attempt of a local or lua action that states none.
     pub action_timeout: Duration,
 }
 
@@ -89,30 +109,6 @@ impl Settings {
     }
 }
 
-/// What has to happen once the turn has committed.
-pub struct Effects {
-    /// Requests to send, with their instances.
-    pub sends: Vec<(Held, Request)>,
-    /// Lanes in which rows were left, and when they are due.
-    pub parked: Vec<(Rc<str>, DateTime<Utc>)>,
-    /// Lanes that were claimed from, and whether there may be more.
-    pub claimed: Vec<(Rc<str>, bool)>,
-    /// Earliest deadline among the rows left behind.
-    pub deadline: Option<DateTime<Utc>>,
-    /// Events whose instances ended.
-    pub ended: Vec<Uuid>,
-    /// Changes to the lanes.
-    pub ledger: Ledger,
-    /// How attempts went.
-    pub noted: Vec<(Rc<str>, bool, bool, Duration)>,
-    /// Events taken from the inbox.
-    pub routed: usize,
-    /// Instances taken over from a dead generation.
-    pub taken_over: usize,
-    /// Instances whose deadline had passed.
-    pub expired: usize,
-}
-
 /// What to take in this turn.
 pub struct Intake {
     /// The inbox mark, when this worker routes.
@@ -121,13 +117,15 @@ pub struct Intake {
     pub dead_generation: Option<i64>,
     /// Whether a deadline may have passed.
     pub expired: bool,
+    /// Whether waiting instances may have been signalled.
+    pub signalled: bool,
+    /// Whether something may be wanted of free instances.
+    pub requested: bool,
     /// Rows per statement.
     pub batch: usize,
 }
 
 impl Turn<'_> {
-    /// Events taken although everything is busy, so that waits and other lanes go on.
-    const TRICKLE: usize = 16;
     /// Bodies in flight beyond which nothing more is rendered until some have ended.
     pub const BODY_BYTES: usize = 128 << 20;
     /// Time after which a turn prepares nothing more: what is left is released and comes again.
@@ -139,20 +137,34 @@ impl Turn<'_> {
         self.conclude(completed)?;
         let taken_over = self.rescue(intake)?;
         let expired = self.claim_expired(intake)?;
+        self.claim_requested(intake)?;
+        let more_signals = self.claim_signalled(intake)?;
         let claimed = self.claim(intake.batch)?;
         let routed = match intake.inbox {
             Some(mark) => self.route(mark, intake.batch)?,
             None => 0,
         };
         self.prepare()?;
+        let (completed_waits, cancels) = (self.completed_waits, self.cancels);
         let mut effects = self.write()?;
         (effects.claimed, effects.routed, effects.taken_over, effects.expired) = (claimed, routed, taken_over, expired);
+        effects.more_signals = more_signals;
+        effects.signalled |= completed_waits;
+        effects.requested |= cancels;
         Ok(effects)
+    }
+
+    /// Whether new work may begin at all.
+    pub fn may_begin(&self) -> bool {
+        self.capacity > 0
     }
 
     /// Whether this worker serves the lane; on others it sends nothing, or their bound would not hold.
     pub fn serves(&self, lane: &str) -> bool {
-        serves(lane, self.worker_no, self.peers)
+        match self.kind {
+            Kind::Main => serves(lane, self.worker_no, self.peers),
+            Kind::Sql => is_local(lane),
+        }
     }
 
     /// Whether the turn has to come to its end: it took its time, or bodies fill the memory.
@@ -160,85 +172,12 @@ impl Turn<'_> {
         self.bytes >= Self::BODY_BYTES || self.begun.elapsed() > Self::LONGEST
     }
 
-    fn spare(&self) -> usize {
+    /// Attempts that may be taken in hand besides.
+    pub fn spare(&self) -> usize {
         if self.bytes >= Self::BODY_BYTES {
             return 0;
         }
         self.capacity.saturating_sub(self.ledger.held(self.lanes))
-    }
-
-    fn rescue(&mut self, intake: &Intake) -> Result<usize, StoreError> {
-        let Some(dead) = intake.dead_generation else { return Ok(0) };
-        let rows = work::take_over(dead, self.generation, intake.batch)?;
-        let count = rows.len();
-        for row in rows {
-            let mut draft = self.adopt(row, Status::Running)?;
-            self.record_loss(&mut draft);
-            self.drafts.push(draft);
-        }
-        Ok(count)
-    }
-
-    fn claim_expired(&mut self, intake: &Intake) -> Result<usize, StoreError> {
-        if !intake.expired {
-            return Ok(0);
-        }
-        let rows = work::claim_expired(self.generation, self.now, intake.batch)?;
-        let count = rows.len();
-        for row in rows {
-            let mut draft = self.adopt(row, Status::Pending)?;
-            self.expire(&mut draft);
-            self.drafts.push(draft);
-        }
-        Ok(count)
-    }
-
-    /// Ends a draft whose deadline has passed.
-    pub fn expire(&self, draft: &mut Draft) {
-        draft.finish(Status::Failed, Some(("deadline", "the workflow's timeout has passed")), self.now);
-    }
-
-    fn claim(&mut self, batch: usize) -> Result<Vec<(Rc<str>, bool)>, StoreError> {
-        let room = self.lanes.due(self.now, &self.ledger, self.spare().min(batch));
-        if room.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut got = vec![0; room.len()];
-        for row in work::claim_due(&room, self.generation, self.now)? {
-            let place = room.iter().position(|(lane, _)| **lane == *row.lane);
-            let mut draft = self.adopt(row, Status::Running)?;
-            if let Some(index) = place {
-                got[index] += 1;
-                self.ledger.take(&room[index].0);
-                draft.place = Some(room[index].0.clone());
-                draft.claimed = true;
-            }
-            self.drafts.push(draft);
-        }
-        Ok(room.into_iter().zip(got).map(|((lane, room), got)| (lane, got == room)).collect())
-    }
-
-    fn adopt(&mut self, row: Claimed, status: Status) -> Result<Draft, StoreError> {
-        let definition = self.definitions.get(&row.workflow.0, row.workflow.1)?;
-        let lane = self.lanes.name(&row.lane);
-        Ok(Draft::of(Held::claimed(row, definition, status, lane)))
-    }
-
-    fn route(&mut self, mark: i64, batch: usize) -> Result<usize, StoreError> {
-        let limit = self.spare().max(Self::TRICKLE).min(batch);
-        let routed = if self.careful { route_one(mark)? } else { work::route_events(mark, limit)? };
-        let count = routed.len();
-        for event in routed {
-            match &event.chosen {
-                None => self.unrouted.push(event.event.uid),
-                Some(chosen) => {
-                    let definition = self.definitions.get(&chosen.workflow_name, chosen.workflow_version)?;
-                    let (held, birth) = Held::new(&event, chosen, definition, self.now);
-                    self.drafts.push(Draft::new(held, birth));
-                }
-            }
-        }
-        Ok(count)
     }
 
     fn write(mut self) -> Result<Effects, StoreError> {
@@ -247,34 +186,23 @@ impl Turn<'_> {
         let mut outcomes = Vec::with_capacity(self.drafts.len());
         for draft in std::mem::take(&mut self.drafts) {
             let place = draft.place.clone();
-            let (record, held, request) = draft.into_record(self.settings.summary_chars, self.now);
-            if request.is_none()
+            let (record, held, task) = draft.into_record(self.settings.summary_chars, self.now);
+            if task.is_none()
                 && let Some(place) = &place
             {
                 self.ledger.free(place);
             }
             records.push(record);
-            outcomes.push((held, request));
+            outcomes.push((held, task));
         }
         let lost = if self.careful {
             self.write_each(&mut records)?
         } else {
-            record::write(&records, self.generation, self.now)?
+            write::write(&records, self.generation, self.now)?
         };
-        let mut effects = Effects {
-            sends: Vec::new(),
-            parked: Vec::new(),
-            claimed: Vec::new(),
-            deadline: None,
-            ended: Vec::new(),
-            ledger: self.ledger,
-            noted: self.noted,
-            routed: 0,
-            taken_over: 0,
-            expired: 0,
-        };
-        for (record, (held, request)) in records.iter().zip(outcomes) {
-            effects.add(record, held, request, &lost);
+        let mut effects = Effects::new(self.ledger, self.noted);
+        for (record, (held, task)) in records.iter().zip(outcomes) {
+            effects.add(record, held, task, &lost);
         }
         Ok(effects)
     }
@@ -284,81 +212,16 @@ impl Turn<'_> {
         let mut lost = HashSet::new();
         for record in records {
             let single = std::slice::from_ref(&*record);
-            match subtransaction(|| record::write(single, self.generation, self.now)) {
+            match subtransaction(|| write::write(single, self.generation, self.now)) {
                 Ok(refused) => lost.extend(refused),
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => {
                     *record = unrecordable(record, &error, self.now);
-                    lost.extend(record::write(std::slice::from_ref(&*record), self.generation, self.now)?);
+                    lost.extend(write::write(std::slice::from_ref(&*record), self.generation, self.now)?);
                 }
             }
         }
         Ok(lost)
-    }
-}
-
-/// Routes the next event alone; one whose routes cannot be evaluated is set aside as unrouted.
-fn route_one(mark: i64) -> Result<Vec<Routed>, StoreError> {
-    match subtransaction(|| work::route_events(mark, 1)) {
-        Err(error) if !error.is_transient() => {
-            work::set_aside_event("match_error", mark)?;
-            Ok(Vec::new())
-        }
-        other => other,
-    }
-}
-
-/// The record of an instance whose own record cannot be stored.
-fn unrecordable(record: &Record, error: &StoreError, now: DateTime<Utc>) -> Record {
-    let mut record = record.clone();
-    let instance = &mut record.instance;
-    let log_id = instance.version + 1;
-    let old = Some(instance.status);
-    instance.version = log_id;
-    instance.status = Status::Failed;
-    instance.end = Some(now);
-    instance.next_retry = None;
-    instance.context = None;
-    instance.result = None;
-    instance.error = Some(InstanceError { action: None, code: "unrecordable".into(), message: error.to_string() });
-    record.queue_after = None;
-    for attempt in &mut record.attempts {
-        (attempt.request, attempt.response, attempt.error) =
-            (None, None, Some(("unrecordable".into(), error.to_string())));
-    }
-    record.changes.push(record::ChangeRow {
-        instance_id: instance.instance_id,
-        log_id,
-        time: now,
-        old,
-        new: Status::Failed,
-        cause: "unrecordable".into(),
-    });
-    record
-}
-
-impl Effects {
-    fn add(&mut self, record: &Record, held: Held, request: Option<Request>, lost: &HashSet<Uuid>) {
-        let place = held.sent.as_ref().map(|sent| sent.place.clone());
-        if lost.contains(&held.id) || record.instance.status.is_final() {
-            if let Some(place) = place {
-                self.ledger.free(&place);
-            }
-            if record.instance.status.is_final() {
-                self.ended.push(held.event.uid);
-            }
-            return;
-        }
-        match (request, &record.queue_after) {
-            (Some(request), _) => self.sends.push((held, request)),
-            (None, Some(queue)) => {
-                if queue.due != DateTime::<Utc>::MAX_UTC {
-                    self.parked.push((queue.lane.clone(), queue.due));
-                }
-                self.deadline = [self.deadline, queue.deadline].into_iter().flatten().min();
-            }
-            (None, None) => {}
-        }
     }
 }
 

@@ -1,0 +1,11 @@
+-- Claims waiting instances whose time has come.
+-- $1 own generation, $2 now, $3 how many
+-- Returns their ids. Lock: the queue rows, skipping locked ones. Guard: free and due on the lane of those that wait.
+with picked as (
+    select d.instance_id from rea.work_queue d
+    where d.lane = '~wait' and d.due_time <= $2 and d.owner_generation is null
+    order by d.due_time limit $3 for update skip locked
+)
+update rea.work_queue c set owner_generation = $1
+from picked p where c.instance_id = p.instance_id
+returning c.instance_id

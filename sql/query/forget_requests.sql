@@ -1,0 +1,10 @@
+-- Removes requests that were carried out, and those for instances that have ended.
+-- $1 instances whose requests were carried out
+-- Returns how many are left.
+with gone as (
+    delete from rea.work_request r
+    where r.instance_id = any ($1::uuid[])
+       or not exists (select from rea.work_queue q where q.instance_id = r.instance_id)
+    returning r.request_id
+)
+select count(*) - (select count(*) from gone) from rea.work_request

@@ -1,0 +1,134 @@
+//! Definitions as a worker runs them: parsed once, kept, found by where an instance stands.
+
+use crate::flow::context::Steps;
+use crate::flow::definition::{Action, Compensate, Workflow};
+use crate::flow::parse;
+use crate::flow::perform::Perform;
+use crate::store::tree::Ancestor;
+use crate::store::{StoreError, work};
+use chrono::{DateTime, TimeDelta, Utc};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// Where in a definition an instance stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// The block; `None` for the workflow's own actions.
+    pub block: Option<usize>,
+    /// The action in it.
+    pub index: usize,
+    /// Whether its undo is meant.
+    pub undo: bool,
+}
+
+/// One version of a workflow, parsed.
+pub struct Definition {
+    /// Name of the workflow.
+    pub name: Rc<str>,
+    /// Its version.
+    pub version: i32,
+    /// Role that defined it.
+    pub defined_by: Rc<str>,
+    /// What it does; `None` when the stored text cannot be used by this library.
+    pub workflow: Option<Workflow>,
+    /// Whether an action has an undo.
+    pub undoes: bool,
+    /// Whether an action starts children.
+    pub forks: bool,
+    /// Whether an action waits for events, or events cancel it.
+    pub waits: bool,
+}
+
+impl Definition {
+    fn new(name: &str, version: i32, defined_by: &str, workflow: Option<Workflow>) -> Definition {
+        let any = |wanted: fn(&Action) -> bool| workflow.iter().flat_map(Workflow::all_actions).any(wanted);
+        let cancelled_by_events = workflow.as_ref().is_some_and(|workflow| !workflow.cancel_on.is_empty());
+        Definition {
+            name: name.into(),
+            version,
+            defined_by: defined_by.into(),
+            undoes: any(|action| matches!(action.compensate, Compensate::By(_))),
+            forks: any(|action| matches!(action.perform, Perform::Fork(_) | Perform::Workflow(_))),
+            waits: any(|action| matches!(action.perform, Perform::Wait(_))) || cancelled_by_events,
+            workflow,
+        }
+    }
+
+    /// Whether an instance has something to do before its first action.
+    pub fn prepares_start(&self) -> bool {
+        self.workflow.as_ref().is_some_and(|workflow| !workflow.cancel_on.is_empty() || workflow.concurrency.is_some())
+    }
+
+    /// The actions of a block, or the workflow's own.
+    pub fn actions(&self, block: Option<usize>) -> &[Action] {
+        self.workflow.as_ref().map_or(&[], |workflow| workflow.actions_of(block))
+    }
+
+    /// The action at the cursor; `None` behind the last one, or when the definition cannot be used.
+    pub fn action(&self, cursor: Cursor) -> Option<&Action> {
+        let action = self.actions(cursor.block).get(cursor.index)?;
+        match (&action.compensate, cursor.undo) {
+            (_, false) => Some(action),
+            (Compensate::By(undo), true) => Some(undo),
+            (Compensate::Unsaid | Compensate::Keep, true) => None,
+        }
+    }
+
+    /// Names of the actions of a block before the index.
+    pub fn names_before(&self, block: Option<usize>, index: usize) -> impl Iterator<Item = &str> {
+        self.actions(block).iter().take(index).map(|action| action.name.as_str())
+    }
+
+    /// Members of `steps` that a branch has from the instances above it, which stand from the top down.
+    pub fn inherited(&self, ancestors: &[Ancestor]) -> Rc<str> {
+        let mut members = String::new();
+        for ancestor in ancestors {
+            let block = match (&ancestor.block, &self.workflow) {
+                (Some((parent_action, branch)), Some(workflow)) => workflow.block(parent_action, branch),
+                _ => None,
+            };
+            let actions = self.actions(block);
+            let index = actions.iter().position(|action| action.name == ancestor.through).unwrap_or(0);
+            let finished = self.names_before(block, index);
+            members = Steps::parse(ancestor.context.as_deref()).members(Some(&members), finished);
+        }
+        members.into()
+    }
+
+    /// When an instance that starts now has to be over.
+    pub fn deadline(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let timeout = self.workflow.as_ref()?.timeout?;
+        now.checked_add_signed(TimeDelta::from_std(timeout).ok()?)
+    }
+
+    /// The newest version of each script that it names without one.
+    pub fn newest_scripts(&self) -> Rc<BTreeMap<String, i32>> {
+        Rc::new(BTreeMap::new())
+    }
+}
+
+/// Parsed definitions; versions are immutable, so an entry never becomes wrong.
+#[derive(Default)]
+pub struct Definitions {
+    by_version: HashMap<(String, i32), Rc<Definition>>,
+}
+
+impl Definitions {
+    /// Versions kept before the cache starts anew.
+    const KEPT: usize = 10_000;
+
+    /// The definition, loaded and parsed at most once.
+    pub fn get(&mut self, name: &str, version: i32) -> Result<Rc<Definition>, StoreError> {
+        let key = (name.to_owned(), version);
+        if let Some(definition) = self.by_version.get(&key) {
+            return Ok(definition.clone());
+        }
+        let (text, defined_by) = work::load_definition(name, version)?.unwrap_or_default();
+        let definition = Rc::new(Definition::new(name, version, &defined_by, parse::parse(&text).0));
+        if self.by_version.len() >= Self::KEPT {
+            self.by_version.clear();
+        }
+        self.by_version.insert(key, definition.clone());
+        Ok(definition)
+    }
+}

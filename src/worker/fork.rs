@@ -1,0 +1,306 @@
+//! `parallel`, `foreach`, `switch` and `workflow`: actions whose work is done by child instances.
+//!
+//! The parent waits; a child that ends signals it, and it counts its children. What it knows is only what the tables say,
+//! so signals may come together, twice or after a crash: each look comes to the same decision.
+
+use super::draft::Draft;
+use super::held::Held;
+use super::turn::Turn;
+use crate::flow::context::{Steps, quoted};
+use crate::flow::definition::Action;
+use crate::flow::expression::PathValue;
+use crate::flow::join::{self, Plan, Step, Verdict};
+use crate::flow::outcome::Failure;
+use crate::flow::perform::{Branches, ForkAction, Join, OnBranchFailure, Perform, WorkflowAction};
+use crate::flow::template::{render_json, value};
+use crate::store::record::{NewEvent, Parent};
+use crate::store::tree::{self, ChildResult, ChildrenState};
+use crate::store::work::Event;
+use crate::store::payload::Payload;
+use crate::store::{StoreError, work};
+use serde_json::value::RawValue;
+use std::rc::Rc;
+
+/// Most items of a foreach.
+const MOST_ITEMS: usize = 10_000;
+
+/// A branch that may be started.
+struct Branch {
+    name: String,
+    block: usize,
+    item: Option<(i32, Rc<str>)>,
+}
+
+impl Turn<'_> {
+    /// Starts what has to be started, and goes on when enough has come to its end.
+    pub fn settle_fork(
+        &mut self,
+        draft: &mut Draft,
+        action: &Action,
+        fork: &ForkAction,
+        values: &[PathValue],
+    ) -> Result<(), StoreError> {
+        let branches = match branches(fork, action, values) {
+            Ok(branches) => branches,
+            Err(failure) => return self.conclude_step(draft, action, Some(failure), None, None),
+        };
+        let max_concurrency = match fork.branches {
+            Branches::ForEach { max_concurrency, .. } => max_concurrency as usize,
+            Branches::Parallel(_) | Branches::Switch { .. } => branches.len().max(1),
+        };
+        let (join, on_branch_failure) = (fork.join, fork.on_branch_failure);
+        let plan = Plan { branches: branches.len(), max_concurrency, join, on_branch_failure };
+        let Some((state, step)) = self.look_at_children(draft, action, &plan)? else { return Ok(()) };
+        for branch in branches.iter().skip(state.count.started).take(step.start) {
+            self.start_branch(draft, action, branch);
+        }
+        self.go_on(draft, action, fork, &state, step)
+    }
+
+    /// Starts the child workflow, or goes on when it has come to its end.
+    pub fn settle_workflow(
+        &mut self,
+        draft: &mut Draft,
+        action: &Action,
+        child: &WorkflowAction,
+        values: &[PathValue],
+    ) -> Result<(), StoreError> {
+        let plan =
+            Plan { branches: 1, max_concurrency: 1, join: Join::All, on_branch_failure: OnBranchFailure::Wait };
+        let Some((state, step)) = self.look_at_children(draft, action, &plan)? else { return Ok(()) };
+        let mut started = None;
+        if step.start > 0 {
+            let payload = child.payload.as_ref().map(|payload| render_json(payload, values, &action.paths)).transpose();
+            match payload {
+                Err(failure) => return self.conclude_step(draft, action, Some(failure), None, None),
+                Ok(payload) => match self.start_workflow(draft, action, child, payload)? {
+                    Err(failure) => return self.conclude_step(draft, action, Some(failure), None, None),
+                    Ok(id) => started = Some(id),
+                },
+            }
+        }
+        if !child.wait {
+            let id = started.map_or_else(|| "null".to_owned(), |id| quoted(&id.to_string()));
+            let response = format!("{{\"body\":{{\"instanceId\":{id}}}}}");
+            return self.conclude_step(draft, action, None, Some(response), None);
+        }
+        let fork = ForkAction { branches: Branches::Parallel(Vec::new()), join: plan.join, on_branch_failure: plan.on_branch_failure };
+        self.go_on(draft, action, &fork, &state, step)
+    }
+
+    /// How the children stand and what that means; `None` when they were started anew after a failure.
+    fn look_at_children(
+        &mut self,
+        draft: &mut Draft,
+        action: &Action,
+        plan: &Plan,
+    ) -> Result<Option<(ChildrenState, Step)>, StoreError> {
+        let begins = draft.held.tried.is_none();
+        let state = if draft.is_fresh() {
+            ChildrenState::default()
+        } else {
+            tree::children_state(&[(draft.held.id, &action.name)])?.pop().unwrap_or_default()
+        };
+        if begins {
+            draft.number_attempt(self.now);
+        }
+        if begins && state.count.started > 0 && join::next(plan, &state.count).verdict.is_some_and(|v| v != Verdict::Succeeded) {
+            draft.more.revives_children = true;
+            draft.wait("children", None, self.now);
+            return Ok(None);
+        }
+        let step = join::next(plan, &state.count);
+        Ok(Some((state, step)))
+    }
+
+    fn go_on(
+        &mut self,
+        draft: &mut Draft,
+        action: &Action,
+        fork: &ForkAction,
+        state: &ChildrenState,
+        step: Step,
+    ) -> Result<(), StoreError> {
+        if step.cancel {
+            draft.more.of_children = Some(("cancel", format!("{} needs no more of its branches", action.name)));
+        }
+        let Some(verdict) = step.verdict else {
+            draft.wait("children", None, self.now);
+            return Ok(());
+        };
+        let results = if draft.is_fresh() {
+            Vec::new()
+        } else {
+            tree::children_results(&[(draft.held.id, &action.name)])?.pop().unwrap_or_default()
+        };
+        if merges(&action.perform) {
+            self.merge(draft, action, &results);
+        }
+        let response = response(&action.perform, fork, &results);
+        let failure = failure(verdict, state);
+        self.conclude_children(draft, action, failure, verdict, response)
+    }
+
+    /// What the branches learned is known to the actions after them.
+    fn merge(&self, draft: &mut Draft, action: &Action, results: &[ChildResult]) {
+        let definition = draft.held.definition.clone();
+        for result in results.iter().filter(|result| result.status == "SUCCESS") {
+            let block = definition
+                .workflow
+                .as_ref()
+                .and_then(|workflow| workflow.block(&action.name, result.branch.as_deref().unwrap_or_default()));
+            let finished = definition.names_before(block, usize::MAX);
+            draft.held.steps.merge(&Steps::parse(result.context.as_deref()), finished);
+        }
+    }
+
+    fn start_branch(&mut self, draft: &Draft, action: &Action, branch: &Branch) {
+        let parent = &draft.held;
+        // A branch inside of a foreach keeps its item.
+        let outer = parent.parent.as_ref().and_then(|up| Some((up.item_index?, up.item.clone()?)));
+        let (item_index, item) = branch.item.clone().or(outer).unzip();
+        let birth_parent = Parent {
+            id: parent.id,
+            action: action.name.clone(),
+            branch: Some(branch.name.clone()),
+            item_index,
+            item,
+            detached: false,
+        };
+        let (event, definition) = (parent.event.clone(), parent.definition.clone());
+        let (mut held, mut birth) = Held::born(event, definition, parent.origin.clone(), Some(birth_parent), self.now);
+        held.block = Some(branch.block);
+        held.inherited = Some(parent.step_members().into());
+        held.progress.deadline = parent.progress.deadline;
+        held.scripts = parent.scripts.clone();
+        birth.scripts = (!held.scripts.is_empty()).then(|| serde_json::json!(&*held.scripts).to_string());
+        self.born.push(Draft::new(held, birth));
+    }
+
+    fn start_workflow(
+        &mut self,
+        draft: &mut Draft,
+        action: &Action,
+        child: &WorkflowAction,
+        payload: Option<String>,
+    ) -> Result<Result<uuid::Uuid, Failure>, StoreError> {
+        let name = &child.workflow_name;
+        let version = match work::workflow_state(name)? {
+            None => {
+                return Ok(Err(Failure::permanent("unknown_workflow", format!("there is no workflow \"{name}\""))));
+            }
+            Some((_, false)) => {
+                return Ok(Err(Failure::permanent("workflow_disabled", format!("workflow \"{name}\" is disabled"))));
+            }
+            Some((version, true)) => version,
+        };
+        let event = match self.new_event(draft, "rea.workflow".to_owned(), None, payload) {
+            Ok(event) => NewEvent { is_routed: false, ..event },
+            Err(failure) => return Ok(Err(failure)),
+        };
+        let definition = self.definitions.get(name, version)?;
+        let cause = &draft.held.event;
+        let own_event = Rc::new(Event {
+            uid: event.uid,
+            id: event.uid.to_string(),
+            event_type: event.event_type.clone(),
+            source: String::new(),
+            biz_key: event.biz_key.clone(),
+            correlation_id: event.correlation_id.clone(),
+            causation_id: Some(event.causation_id.clone()),
+            traceparent: cause.traceparent.clone(),
+            depth: event.depth,
+            payload: Payload::External,
+        });
+        let parent = Parent {
+            id: draft.held.id,
+            action: action.name.clone(),
+            branch: None,
+            item_index: None,
+            item: None,
+            detached: !child.wait,
+        };
+        let (held, birth) = Held::born(own_event, definition, draft.held.origin.clone(), Some(parent), self.now);
+        let id = held.id;
+        let mut born = Draft::new(held, birth);
+        // Its event is stored with this turn: it cannot be read before.
+        born.park(crate::flow::definition::FLOW_LANE.into(), self.now, "started", self.now);
+        self.born.push(born);
+        draft.more.events.push(event);
+        Ok(Ok(id))
+    }
+}
+
+/// Whether the branches' actions become steps of the parent: their names are unique, but for those of a foreach.
+fn merges(perform: &Perform) -> bool {
+    matches!(perform, Perform::Fork(ForkAction { branches: Branches::Parallel(_) | Branches::Switch { .. }, .. }))
+}
+
+/// All branches that the fork may start, in order.
+fn branches(fork: &ForkAction, action: &Action, values: &[PathValue]) -> Result<Vec<Branch>, Failure> {
+    match &fork.branches {
+        Branches::Parallel(blocks) => {
+            Ok(blocks.iter().map(|(name, block)| Branch { name: name.clone(), block: *block, item: None }).collect())
+        }
+        Branches::ForEach { items, block, .. } => {
+            let text = value(*items, values, &action.paths)?;
+            let items: Vec<Box<RawValue>> = serde_json::from_str(text)
+                .map_err(|_| Failure::permanent("not_an_array", "\"items\" does not give an array"))?;
+            if items.len() > MOST_ITEMS {
+                let message = format!("\"items\" gives {} items; at most {MOST_ITEMS} are allowed", items.len());
+                return Err(Failure::permanent("too_many_items", message));
+            }
+            let branch = |(index, item): (usize, &Box<RawValue>)| {
+                Branch { name: index.to_string(), block: *block, item: Some((index as i32, item.get().into())) }
+            };
+            Ok(items.iter().enumerate().map(branch).collect())
+        }
+        Branches::Switch { cases, default } => {
+            let is_true = |when: &usize| values.get(*when).and_then(|value| value.text.as_deref()) == Some("true");
+            let chosen = cases.iter().enumerate().find(|(_, (when, _))| is_true(when));
+            let chosen = chosen.map(|(number, (_, block))| (number.to_string(), *block));
+            let chosen = chosen.or_else(|| default.map(|block| ("default".to_owned(), block)));
+            Ok(chosen.into_iter().map(|(name, block)| Branch { name, block, item: None }).collect())
+        }
+    }
+}
+
+/// The document that `output` sees as `response`.
+fn response(perform: &Perform, fork: &ForkAction, results: &[ChildResult]) -> String {
+    let body = match (perform, &fork.branches) {
+        (Perform::Workflow(_), _) => {
+            results.first().and_then(|child| child.result.clone()).unwrap_or_else(|| "null".to_owned())
+        }
+        (_, Branches::ForEach { .. }) => {
+            format!("[{}]", results.iter().map(document).collect::<Vec<_>>().join(","))
+        }
+        (_, Branches::Switch { .. }) => results.first().map_or_else(|| "null".to_owned(), document),
+        (_, Branches::Parallel(_)) => {
+            let member =
+                |child: &ChildResult| format!("{}:{}", quoted(child.branch.as_deref().unwrap_or_default()), document(child));
+            format!("{{{}}}", results.iter().map(member).collect::<Vec<_>>().join(","))
+        }
+    };
+    format!("{{\"body\":{body}}}")
+}
+
+fn document(child: &ChildResult) -> String {
+    let branch = child.branch.as_deref().map_or_else(|| "null".to_owned(), quoted);
+    let steps = child.context.as_deref().unwrap_or("{}");
+    let error = child.error.as_ref().map_or_else(
+        || "null".to_owned(),
+        |(code, message)| format!("{{\"code\":{},\"message\":{}}}", quoted(code), quoted(message)),
+    );
+    format!("{{\"branch\":{branch},\"status\":{},\"steps\":{steps},\"error\":{error}}}", quoted(&child.status))
+}
+
+fn failure(verdict: Verdict, state: &ChildrenState) -> Option<Failure> {
+    if verdict == Verdict::Succeeded {
+        return None;
+    }
+    let message = match &state.failure {
+        Some((branch, code, message)) => format!("branch \"{branch}\" did not succeed: {code}: {message}"),
+        None => "no branch succeeded".to_owned(),
+    };
+    Some(Failure::permanent("branch_failed", message))
+}
