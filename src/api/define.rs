@@ -25,7 +25,8 @@ fn define_workflow(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
     let (workflow, problems) = check(call, &definition)?;
     let Some(workflow) = workflow else { return Err(refused(&problems)) };
     let version = call.caller.as_owner(|| store(call, &workflow, expected))??;
-    for warning in &problems {
+    // What is advice for the author and not a surprise in what was stored is left to validate_workflow.
+    for warning in problems.iter().filter(|problem| problem.code != parse::COMPENSATION_UNSAID) {
         pgrx::warning!("{}: {}", place(warning), warning.message);
     }
     returned(version)

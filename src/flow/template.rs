@@ -71,6 +71,12 @@ impl Text {
         Text { pieces: vec![Piece::Fixed(text.into())] }
     }
 
+    /// The whole text, if it has no templates.
+    pub(crate) fn as_fixed(&self) -> Option<String> {
+        let is_fixed = |piece: &Piece| matches!(piece, Piece::Fixed(_));
+        self.pieces.iter().all(is_fixed).then(|| self.fixed_parts().collect())
+    }
+
     /// The fixed parts, in order.
     pub(crate) fn fixed_parts(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
