@@ -34,6 +34,17 @@ impl Template {
         }
     }
 
+    /// Number of elements, if it is an array.
+    pub(crate) fn array_length(&self) -> Option<usize> {
+        let stand_in = |segment: &Segment| match segment {
+            Segment::Fixed(text) => text.clone(),
+            Segment::Value(_) => "null".to_owned(),
+            Segment::InString(_) => String::new(),
+        };
+        let text: String = self.segments.iter().map(stand_in).collect();
+        serde_json::from_str::<Vec<serde::de::IgnoredAny>>(&text).ok().map(|elements| elements.len())
+    }
+
     /// Appends a JSON string made of `pieces`; exactly one template keeps its type.
     pub(crate) fn push_string(&mut self, pieces: &[Piece]) {
         if let [Piece::Value(index)] = pieces {

@@ -39,6 +39,7 @@ statements! {
     DEAD_LETTER_INSERT = "dead_letter_insert";
     EVALUATE = "evaluate";
     FIND_EVENT = "find_event";
+    FIND_FUNCTIONS = "find_functions";
     FIRE_EVENT = "fire_event";
     FORGET_GENERATION = "forget_generation";
     INBOX_HORIZON = "inbox_horizon";
@@ -61,6 +62,7 @@ statements! {
     OPERATION_OF_EVENT = "operation_of_event";
     OPERATION_OF_INSTANCE = "operation_of_instance";
     OTHER_GENERATIONS = "other_generations";
+    PGMQ_INSTALLED = "pgmq_installed";
     QUERY_INSTANCE = "query_instance";
     QUEUE_DELETE = "queue_delete";
     QUEUE_INSERT = "queue_insert";
@@ -75,4 +77,5 @@ statements! {
     TIED_ROUTE = "tied_route";
     TIMELINE = "timeline";
     WORKFLOW_EXISTS = "workflow_exists";
+    WORKFLOW_NAMES = "workflow_names";
 }

@@ -5,8 +5,9 @@ use crate::flow::parse::templates::Templates;
 use crate::flow::perform::{LocalAction, LocalCall, MessageKind, Transport};
 use crate::flow::problem::Problem;
 
-/// Longest channel of NOTIFY: NAMEDATALEN - 1.
-const LONGEST_CHANNEL: usize = 63;
+/// Longest channel of NOTIFY: NAMEDATALEN - 1. Prefixes of logical messages are kept as short, so that a topic may
+/// change its transport.
+const LONGEST_TOPIC: usize = 63;
 
 /// Longest name of a queue that pgmq makes; the names of its tables are longer.
 const LONGEST_QUEUE: usize = 47;
@@ -17,9 +18,8 @@ pub(super) fn read(config: &Fields, templates: &mut Templates, problems: &mut Ve
     let transports = [("notify", Transport::Notify), ("logical", Transport::Logical), ("pgmq", Transport::Pgmq)];
     let transport = config.word("transport", &transports, problems);
     let longest = match transport {
-        Some(Transport::Notify) => LONGEST_CHANNEL,
         Some(Transport::Pgmq) => LONGEST_QUEUE,
-        Some(Transport::Logical) | None => LONGEST_LABEL,
+        Some(Transport::Notify | Transport::Logical) | None => LONGEST_TOPIC,
     };
     config.required("topic", problems);
     let topic = templates.name(config, "topic", longest, problems);

@@ -8,6 +8,7 @@ mod decision;
 mod expression;
 mod outcome;
 mod properties;
+mod reference;
 mod refused;
 mod request;
 mod retry;
