@@ -96,7 +96,8 @@ pub fn judge(call: &FunctionCall, pointer: &str, candidates: &[Candidate], names
     let problem = |code, message: String| Some(Problem::error(pointer, code, message));
     if candidates.is_empty() {
         let near = did_you_mean(call.name, names.iter().map(String::as_str));
-        return problem("unknown_function", format!("there is no function {title}")).map(|p| p.maybe_hint(near));
+        let hint = if names.is_empty() { Some(format!("schema {} has no functions", call.schema)) } else { near };
+        return problem("unknown_function", format!("there is no function {title}")).map(|p| p.maybe_hint(hint));
     }
     let functions: Vec<&Candidate> =
         candidates.iter().filter(|candidate| candidate.kind == 'f' && !candidate.returns_set).collect();
