@@ -70,7 +70,7 @@ call regress.show('action', '[{"nmae": "x"}, {"name": "1st"}, {"name": "a-b"}, {
     {"when": "$.payload.vip == tru"}, {"when": "${payload.vip}"}, {"when": "$.response.status == 200"}, {"when": ""}, {"lane": ""}, {"lane": "slow"}, {"output": []}, {"output": {"id": "${response.body.id}"}},
     {"output": {"id": "${respons.body.id}"}}, {"output": {"id": "${steps.call.output.id}"}}, {"output": {"a ${x}": 1}}, {"compensate": {"type": "http"}}, {"config": 7}]');
 call regress.show('action', jsonb_build_array(jsonb_build_object('name', repeat('x', 65)), jsonb_build_object('name', repeat('x', 64))));
--- Types of action that are not there yet, and those of engines of another kind
+-- Other types of action have other configs; types of engines of another kind are unknown
 call regress.show('action', '[{"type": "local"}, {"type": "lua"}, {"type": "emit"}, {"type": "message"}, {"type": "wait"}, {"type": "parallel"}, {"type": "foreach"}, {"type": "switch"}, {"type": "workflow"},
     {"type": "local", "config": {"beanClass": "com.shop.Stock", "method": "deduct"}}, {"type": "bean"}]');
 -- The config of an HTTP call

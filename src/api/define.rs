@@ -1,9 +1,10 @@
 //! `define_workflow`, `validate_workflow`, `disable_workflow`, `enable_workflow`: definitions enter here and nowhere else.
 //!
-//! A definition is checked by the pure parser, its paths by PostgreSQL; only then is a version stored. Versions are
-//! immutable; the same definition again is the same version.
+//! A definition is checked by the pure parser, its paths by PostgreSQL, what it names against the database; only then is
+//! a version stored. Versions are immutable; the same definition again is the same version.
 
 use super::call::{Call, returned};
+use super::resolve;
 use super::route::{self, RouteRow};
 use crate::error::ApiError;
 use crate::flow::definition::Workflow;
@@ -25,17 +26,19 @@ fn define_workflow(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
     let (workflow, problems) = check(call, &definition)?;
     let Some(workflow) = workflow else { return Err(refused(&problems)) };
     let version = call.caller.as_owner(|| store(call, &workflow, expected))??;
-    for warning in &problems {
+    // What is advice for the author and not a surprise in what was stored is left to validate_workflow.
+    for warning in problems.iter().filter(|problem| problem.code != parse::COMPENSATION_UNSAID) {
         pgrx::warning!("{}: {}", place(warning), warning.message);
     }
     returned(version)
 }
 
-/// Parses the definition and has PostgreSQL parse its paths.
+/// Parses the definition, has PostgreSQL parse its paths, and looks for what it names.
 fn check(call: &Call, definition: &str) -> Result<(Option<Workflow>, Vec<Problem>), ApiError> {
     let (workflow, mut problems) = parse::parse(definition);
     let Some(workflow) = workflow else { return Ok((None, problems)) };
     problems.extend(path_problems(call, parse::path_uses(&workflow))?);
+    problems.extend(resolve::problems(call, &workflow)?);
     let refused = problems.iter().any(|problem| problem.severity == Severity::Error);
     Ok(((!refused).then_some(workflow), problems))
 }

@@ -7,6 +7,7 @@ mod call;
 mod define;
 mod event;
 mod read;
+mod resolve;
 mod retry;
 mod route;
 mod wait;

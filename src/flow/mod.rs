@@ -3,17 +3,18 @@
 //! Everything here is a function of its arguments, so that every rule of the workflow language can be tested in
 //! microseconds and a simulation runs the very code that a worker runs. Time and random numbers are parameters.
 //!
-//! Reading order: a [`definition`] (its actions [`perform`] things) is [`parse`]d from JSON (mistakes become [`problem`]s); its templates are made of
-//! [`expression`]s, whose values PostgreSQL computes from the [`context`]; [`template`], [`address`] and [`request`]
-//! render them; [`outcome`] says how an attempt ended and [`response`] what came back; [`retry`] says when to try
-//! again; [`instance`] decides what happens next, [`join`] how
-//! branches come together.
+//! Reading order: a [`definition`] (its actions [`perform`] things) is [`parse`]d from JSON (mistakes become
+//! [`problem`]s); what it names outside of itself are [`reference`]s; its templates are made of [`expression`]s, whose
+//! values PostgreSQL computes from the [`context`]; [`template`], [`address`] and [`request`] render them; [`outcome`]
+//! says how an attempt ended and [`response`] what came back; [`retry`] says when to try again; [`instance`] decides
+//! what happens next, [`join`] how branches come together.
 
 pub mod definition;
 pub mod perform;
 pub mod problem;
 
 pub mod parse;
+pub mod reference;
 
 pub mod context;
 pub mod expression;

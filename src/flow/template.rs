@@ -34,6 +34,17 @@ impl Template {
         }
     }
 
+    /// Number of elements, if it is an array.
+    pub(crate) fn array_length(&self) -> Option<usize> {
+        let stand_in = |segment: &Segment| match segment {
+            Segment::Fixed(text) => text.clone(),
+            Segment::Value(_) => "null".to_owned(),
+            Segment::InString(_) => String::new(),
+        };
+        let text: String = self.segments.iter().map(stand_in).collect();
+        serde_json::from_str::<Vec<serde::de::IgnoredAny>>(&text).ok().map(|elements| elements.len())
+    }
+
     /// Appends a JSON string made of `pieces`; exactly one template keeps its type.
     pub(crate) fn push_string(&mut self, pieces: &[Piece]) {
         if let [Piece::Value(index)] = pieces {
@@ -69,6 +80,12 @@ impl Text {
     /// Text without templates.
     pub fn fixed(text: impl Into<String>) -> Self {
         Text { pieces: vec![Piece::Fixed(text.into())] }
+    }
+
+    /// The whole text, if it has no templates.
+    pub(crate) fn as_fixed(&self) -> Option<String> {
+        let is_fixed = |piece: &Piece| matches!(piece, Piece::Fixed(_));
+        self.pieces.iter().all(is_fixed).then(|| self.fixed_parts().collect())
     }
 
     /// The fixed parts, in order.

@@ -48,6 +48,7 @@ statements! {
     EVALUATE = "evaluate";
     EVENT_INSERT = "event_insert";
     FIND_EVENT = "find_event";
+    FIND_FUNCTIONS = "find_functions";
     FIRE_EVENT = "fire_event";
     FORGET_GENERATION = "forget_generation";
     FORGET_REQUESTS = "forget_requests";
@@ -77,6 +78,7 @@ statements! {
     OPERATION_OF_EVENT = "operation_of_event";
     OPERATION_OF_INSTANCE = "operation_of_instance";
     OTHER_GENERATIONS = "other_generations";
+    PGMQ_INSTALLED = "pgmq_installed";
     PLACE_ENTER = "place_enter";
     PLACE_LEAVE = "place_leave";
     PLACE_STATE = "place_state";
@@ -102,5 +104,6 @@ statements! {
     WAIT_EVENTS = "wait_events";
     WAIT_INSERT = "wait_insert";
     WORKFLOW_EXISTS = "workflow_exists";
+    WORKFLOW_NAMES = "workflow_names";
     WORKFLOW_STATE = "workflow_state";
 }

@@ -1,14 +1,14 @@
 //! Reading one action: its name, its type and the envelope that all types share.
 
-use serde_json::Value;
-
-use crate::flow::address::Address;
-use crate::flow::definition::{Action, Compensate, HttpAction, Lane, OnError, Perform};
+use crate::flow::definition::{Action, Compensate, OnError};
+use crate::flow::parse::course::Course;
 use crate::flow::parse::fields::Fields;
-use crate::flow::parse::templates::{Scope, Templates};
-use crate::flow::parse::{http, policy};
-use crate::flow::problem::{Problem, did_you_mean};
+use crate::flow::parse::kind::{self, Kind};
+use crate::flow::parse::templates::{Stage, Templates};
+use crate::flow::parse::{lane, perform, policy, undo};
+use crate::flow::problem::Problem;
 use crate::flow::retry::RetryPolicy;
+use serde_json::Value;
 
 /// Longest name of an action.
 const LONGEST_NAME: usize = 64;
@@ -16,117 +16,117 @@ const LONGEST_NAME: usize = 64;
 const ENVELOPE: [&str; 9] =
     ["name", "type", "config", "when", "retryPolicy", "onError", "compensate", "output", "lane"];
 
-/// Types of the language that this release refuses.
-const LATER_TYPES: [&str; 9] = ["local", "lua", "emit", "message", "wait", "parallel", "foreach", "switch", "workflow"];
-
 /// Where an action stands in the definition.
-pub(super) struct Place<'a> {
+pub(super) struct Place {
     /// Its pointer.
     pub pointer: String,
-    /// Its position, from 0.
-    pub position: usize,
-    /// The names of all actions of the workflow.
-    pub names: &'a [&'a str],
+    /// Whether something may fail after it, so that it would have to be undone.
+    pub followed: bool,
 }
 
-/// Reads the action at `place`; `inherited` is the workflow's retry policy.
-pub(super) fn read(
-    value: &Value,
-    place: &Place,
-    inherited: &RetryPolicy,
+/// Reads the action at `place`.
+pub(super) fn read<'a>(
+    value: &'a Value,
+    place: Place,
+    course: &mut Course<'a>,
     problems: &mut Vec<Problem>,
 ) -> Option<Action> {
-    let fields = Fields::of(value, place.pointer.clone(), problems)?;
-    let name = name(&fields, place, problems);
-    if !is_http(&fields, problems) {
+    let followed = place.followed;
+    let fields = Fields::of(value, place.pointer, problems)?;
+    let stated = fields.get("name").and_then(Value::as_str).unwrap_or_default();
+    let name = name(&fields, course, problems);
+    let Some(kind) = kind::read(&fields, problems) else {
+        refuse_java(&fields, problems);
+        course.over(stated);
         return None;
-    }
-    fields.refuse_later(&["compensate"], problems);
-    fields.refuse_unknown(&ENVELOPE, advice, problems);
-    let keys = policy::keys(&fields, problems);
-    let retry = inherited.merged(&keys);
-    policy::warn_about_cap(&keys, retry.max_backoff_ms, &fields, problems);
-    let mut templates = Templates::new(Scope::of_request(place.names, place.position));
+    };
+    refuse_unknown(&fields, kind, problems);
+    let retry = retry(&fields, kind, &course.policy, problems);
+    let mut templates = Templates::new(course.scope(Stage::Request));
     let when = when(&fields, &mut templates, problems);
-    let http = http::read(&fields, &mut templates, problems);
-    let mut outputs = Templates::new(Scope::of_output(place.names, place.position));
+    let draft = perform::read(kind, &fields, followed, &mut templates, problems);
+    let paths = templates.into_paths();
+    let mut outputs = Templates::new(course.scope(Stage::Output));
     let output = outputs.object(&fields, "output", problems);
-    let lane = fields.label("lane", problems);
+    let output_paths = outputs.into_paths();
+    let perform = draft.and_then(|draft| draft.finish(stated, course, problems));
+    let lane = lane::read(&fields, kind, perform.as_ref(), problems);
     let on_error = on_error(&fields, problems);
-    let http = http?;
+    course.over(stated);
+    let compensate = undo::read(&fields, stated, &retry, course, problems);
+    let perform = perform?;
+    if followed && compensate == Compensate::Unsaid {
+        undo::warn_unsaid(&fields, kind, &perform, problems);
+    }
     Some(Action {
-        name: name?,
+        name: name?.to_owned(),
         when,
         retry,
         on_error,
         output,
-        compensate: Compensate::Unsaid,
-        lane: lane.map_or_else(|| own_lane(&http), Lane::Named),
-        perform: Perform::Http(http),
-        paths: templates.into_paths(),
-        output_paths: outputs.into_paths(),
+        compensate,
+        lane,
+        perform,
+        paths,
+        output_paths,
     })
 }
 
-fn own_lane(http: &HttpAction) -> Lane {
-    match &http.url {
-        Address::Fixed { origin, .. } | Address::Templated { origin, .. } => Lane::Origin(origin.clone()),
-        Address::Whole(_) => Lane::Dynamic,
-    }
+fn refuse_unknown(fields: &Fields, kind: Kind, problems: &mut Vec<Problem>) {
+    let known = [ENVELOPE.as_slice(), kind.own_keys()].concat();
+    fields.refuse_unknown(&known, |key| advice(key, kind), problems);
 }
 
-fn advice(key: &str) -> Option<String> {
+fn advice(key: &str, kind: Kind) -> Option<String> {
     match key {
         "mode" => Some("for work side by side use an action of type \"parallel\" with \"branches\"".to_owned()),
         "maxAttempts" | "maxRetries" => Some("write \"retryPolicy\": {\"maxRetries\": …}".to_owned()),
-        key if http::KEYS.contains(&key) => Some(format!("move \"{key}\" into \"config\"")),
+        key if kind.config_keys().contains(&key) => Some(format!("move \"{key}\" into \"config\"")),
         _ => None,
     }
 }
 
-fn name(fields: &Fields, place: &Place, problems: &mut Vec<Problem>) -> Option<String> {
+/// The policy of the action. Where it has no effect it is warned about.
+fn retry(fields: &Fields, kind: Kind, inherited: &RetryPolicy, problems: &mut Vec<Problem>) -> RetryPolicy {
+    let keys = policy::keys(fields, problems);
+    let retry = inherited.merged(&keys);
+    policy::warn_about_cap(&keys, retry.max_backoff_ms, fields, problems);
+    if fields.get("retryPolicy").is_some() && !kind.makes_attempts() {
+        let word = kind.word();
+        let message = format!("\"retryPolicy\" has no effect on an action of type \"{word}\"");
+        let problem = Problem::warning(fields.pointer("retryPolicy"), "unused_key", message);
+        problems.push(match kind {
+            Kind::Emit | Kind::Wait => problem.hint("it is never tried again"),
+            _ => problem.hint("each action inside has its own"),
+        });
+    }
+    retry
+}
+
+fn name<'a>(fields: &Fields<'a>, course: &mut Course<'a>, problems: &mut Vec<Problem>) -> Option<&'a str> {
     fields.required("name", problems)?;
     let name = fields.text("name", problems)?;
     let pointer = fields.pointer("name");
     if !is_name(name) {
-        let message = format!("an action's name is a letter and up to {} letters, digits and _", LONGEST_NAME - 1);
-        problems.push(Problem::error(pointer, "invalid_name", message));
+        problems.push(Problem::error(pointer, "invalid_name", format!("an action's name is {NAME_RULE}")));
         return None;
     }
-    if place.names.iter().take(place.position).any(|other| *other == name) {
+    if !course.take(name) {
         let message = format!("there is already an action \"{name}\"");
         problems.push(Problem::error(pointer, "duplicate_name", message));
         return None;
     }
-    Some(name.to_owned())
+    Some(name)
 }
 
-fn is_name(name: &str) -> bool {
+/// What [`is_name`] checks, in words.
+pub(super) const NAME_RULE: &str = "a letter and up to 63 letters, digits and _";
+
+/// Whether an action or a branch may be called this.
+pub(super) fn is_name(name: &str) -> bool {
     name.len() <= LONGEST_NAME
         && name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// Whether the action is one that this release performs; anything else has left a problem.
-fn is_http(fields: &Fields, problems: &mut Vec<Problem>) -> bool {
-    let stated = fields.required("type", problems).and_then(|_| fields.text("type", problems));
-    let pointer = fields.pointer("type");
-    match stated {
-        None => {}
-        Some("http") => return true,
-        Some(later) if LATER_TYPES.contains(&later) => {
-            let message = format!("action type \"{later}\" is not available yet");
-            problems.push(Problem::error(pointer, "not_available", message));
-            refuse_java(fields, problems);
-        }
-        Some(unknown) => {
-            let hint = did_you_mean(unknown, std::iter::once("http").chain(LATER_TYPES));
-            let message = format!("unknown action type \"{unknown}\"");
-            problems.push(Problem::error(pointer, "unknown_type", message).maybe_hint(hint));
-            refuse_java(fields, problems);
-        }
-    }
-    false
 }
 
 /// `beanClass` and `method` come from engines inside an application server.
@@ -148,15 +148,6 @@ fn when(fields: &Fields, templates: &mut Templates, problems: &mut Vec<Problem>)
 }
 
 fn on_error(fields: &Fields, problems: &mut Vec<Problem>) -> OnError {
-    match fields.text("onError", problems) {
-        None | Some("fail") => OnError::Fail,
-        Some("continue") => OnError::Continue,
-        Some("pause") => OnError::Pause,
-        Some(other) => {
-            let hint = did_you_mean(other, ["fail", "continue", "pause"]);
-            let message = "\"onError\" is \"fail\", \"continue\" or \"pause\"";
-            problems.push(Problem::error(fields.pointer("onError"), "invalid_value", message).maybe_hint(hint));
-            OnError::Fail
-        }
-    }
+    let words = [("fail", OnError::Fail), ("continue", OnError::Continue), ("pause", OnError::Pause)];
+    fields.word("onError", &words, problems).unwrap_or_default()
 }

@@ -12,6 +12,9 @@ use crate::flow::problem::{Problem, did_you_mean, pointer_to};
 /// Longest name that users give to things other than actions, in bytes.
 pub(super) const LONGEST_LABEL: usize = 255;
 
+/// Longest time for one attempt: a day.
+const LONGEST_ATTEMPT_MS: i64 = 86_400_000;
+
 /// One object of the definition and its place.
 pub(super) struct Fields<'a> {
     object: &'a Map<String, Value>,
@@ -28,6 +31,11 @@ impl<'a> Fields<'a> {
                 None
             }
         }
+    }
+
+    /// The pointer of the object.
+    pub fn place(&self) -> String {
+        self.place.clone()
     }
 
     /// The pointer of a member.
@@ -93,6 +101,42 @@ impl<'a> Fields<'a> {
         None
     }
 
+    /// One of these words, as what it stands for.
+    pub fn word<T: Copy>(&self, key: &str, words: &[(&str, T)], problems: &mut Vec<Problem>) -> Option<T> {
+        let text = self.text(key, problems)?;
+        let found = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+        if found.is_none() {
+            let known = words.iter().map(|(word, _)| *word);
+            let message = format!("\"{key}\" is {}", alternatives(known.clone()));
+            let problem = Problem::error(self.pointer(key), "invalid_value", message);
+            problems.push(problem.maybe_hint(did_you_mean(text, known)));
+        }
+        found
+    }
+
+    /// The one of these members that is there; none and several are a problem.
+    pub fn exactly_one<'k>(&self, keys: &[&'k str], problems: &mut Vec<Problem>) -> Option<&'k str> {
+        let mut stated = keys.iter().filter(|key| self.object.contains_key(**key));
+        match (stated.next(), stated.next()) {
+            (Some(key), None) => Some(key),
+            (Some(_), Some(second)) => {
+                let message = format!("only one of {} may be stated", alternatives(keys.iter().copied()));
+                problems.push(Problem::error(self.pointer(second), "conflicting_keys", message));
+                None
+            }
+            (None, _) => {
+                let message = format!("{} is missing", alternatives(keys.iter().copied()));
+                problems.push(Problem::error(self.place.clone(), "missing_key", message));
+                None
+            }
+        }
+    }
+
+    /// The time for one attempt, or a part of it, in milliseconds.
+    pub fn milliseconds(&self, key: &str, problems: &mut Vec<Problem>) -> Option<u32> {
+        self.integer(key, 1..=LONGEST_ATTEMPT_MS, problems).and_then(|ms| u32::try_from(ms).ok())
+    }
+
     /// True or false.
     pub fn boolean(&self, key: &str, problems: &mut Vec<Problem>) -> Option<bool> {
         let value = self.get(key)?;
@@ -147,6 +191,15 @@ impl<'a> Fields<'a> {
         let message = format!("\"{key}\" must be {wanted}");
         problems.push(Problem::error(self.pointer(key), "wrong_type", message));
         None
+    }
+}
+
+/// `"a", "b" or "c"`
+fn alternatives<'k>(words: impl Iterator<Item = &'k str>) -> String {
+    let mut quoted: Vec<String> = words.map(|word| format!("\"{word}\"")).collect();
+    match quoted.pop() {
+        Some(last) if !quoted.is_empty() => format!("{} or {last}", quoted.join(", ")),
+        last => last.unwrap_or_default(),
     }
 }
 

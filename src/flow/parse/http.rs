@@ -29,9 +29,6 @@ pub(super) const KEYS: [&str; 12] = [
     "idempotencyKeyHeader",
 ];
 
-/// Longest timeout of one attempt: a day.
-const LONGEST_TIMEOUT_MS: i64 = 86_400_000;
-
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 const DEFAULT_KEY_HEADER: &str = "Idempotency-Key";
@@ -54,21 +51,18 @@ const RESERVED: [&str; 12] = [
 
 const RESERVED_PREFIXES: [&str; 2] = ["x-rea-", "webhook-"];
 
-/// Reads the `config` of `action`.
-pub(super) fn read(action: &Fields, templates: &mut Templates, problems: &mut Vec<Problem>) -> Option<HttpAction> {
-    action.required("config", problems)?;
-    let config = action.fields("config", problems)?;
+/// Reads it.
+pub(super) fn read(config: &Fields, templates: &mut Templates, problems: &mut Vec<Problem>) -> Option<HttpAction> {
     config.refuse_later(&["auth", "sign"], problems);
-    config.refuse_unknown(&KEYS, advice, problems);
-    let method = method(&config, problems);
-    let key_header = key_header(&config, problems);
-    let url = url(&config, templates, problems);
-    let headers = headers(&config, &key_header, templates, problems);
-    let query = pairs(&config, "query", templates, problems);
-    let format = format(&config, problems);
-    let body = body(&config, &method, format, templates, problems);
-    let timeout_ms = timeout(&config, problems);
-    let success = success(&config, problems);
+    let method = method(config, problems);
+    let key_header = key_header(config, problems);
+    let url = url(config, templates, problems);
+    let headers = headers(config, &key_header, templates, problems);
+    let query = pairs(config, "query", templates, problems);
+    let format = format(config, problems);
+    let body = body(config, &method, format, templates, problems);
+    let timeout_ms = timeout(config, problems);
+    let success = success(config, problems);
     let idempotent = config.boolean("idempotent", problems).unwrap_or(true);
     Some(HttpAction {
         method,
@@ -84,14 +78,15 @@ pub(super) fn read(action: &Fields, templates: &mut Templates, problems: &mut Ve
     })
 }
 
-fn advice(key: &str) -> Option<String> {
+/// The key of the time for one attempt.
+pub(super) const TIMEOUT_HINT: &str = "an attempt's timeout is \"timeoutMs\", in milliseconds";
+
+/// What was meant by a key that does not exist.
+pub(super) fn advice(key: &str) -> Option<String> {
     match key {
         "beanClass" => Some(FUNCTION_HINT.to_owned()),
-        "timeout" | "timeoutSeconds" => Some("an attempt's timeout is \"timeoutMs\", in milliseconds".to_owned()),
+        "timeout" | "timeoutSeconds" => Some(TIMEOUT_HINT.to_owned()),
         "payload" | "data" | "json" => Some("what is sent is \"body\"".to_owned()),
-        "retryPolicy" | "when" | "output" | "onError" | "lane" => {
-            Some(format!("\"{key}\" belongs beside \"config\", not into it"))
-        }
         _ => None,
     }
 }
@@ -113,8 +108,7 @@ fn timeout(config: &Fields, problems: &mut Vec<Problem>) -> Option<u32> {
             config.missing("timeoutMs").hint("every http action states the time for one attempt, everything included"),
         );
     }
-    let stated = config.integer("timeoutMs", 1..=LONGEST_TIMEOUT_MS, problems)?;
-    u32::try_from(stated).ok()
+    config.milliseconds("timeoutMs", problems)
 }
 
 fn url(config: &Fields, templates: &mut Templates, problems: &mut Vec<Problem>) -> Option<Address> {

@@ -4,10 +4,24 @@
 //! an attempt would stumble over later. What only PostgreSQL can check (path syntax) is listed by [`path_uses`].
 
 mod action;
+mod child;
+mod course;
+mod emit;
 mod fields;
+mod fork;
 mod http;
+mod kind;
+mod lane;
+mod local;
+mod lua;
+mod message;
+mod perform;
 mod policy;
+mod start;
 mod templates;
+mod undo;
+mod wait;
+mod walk;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -15,20 +29,27 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::flow::definition::{Action, Match, Workflow};
-use crate::flow::expression::Expression;
+use crate::flow::parse::course::{Body, Course};
 use crate::flow::parse::fields::Fields;
-use crate::flow::parse::templates::{Scope, Templates};
-use crate::flow::problem::{Problem, Severity, pointer_to};
+use crate::flow::parse::templates::{Scope, Stage, Templates};
+use crate::flow::problem::{Problem, Severity};
 use crate::flow::retry::RetryPolicy;
-use crate::flow::template::Template;
+
+pub use walk::{PathUse, Placed, path_uses, placed_actions};
 
 /// Most actions of one workflow.
 pub const MOST_ACTIONS: usize = 1_000;
 
-/// `timeoutSeconds` and `maxElapsedSeconds`: up to ten years.
-const SECONDS: RangeInclusive<f64> = 0.001..=315_360_000.0;
+/// Code of the warning about an action of which nothing says how it is undone.
+pub const COMPENSATION_UNSAID: &str = "compensation_unsaid";
 
-const KEYS: [&str; 9] = [
+/// Ten years.
+const LONGEST_SECONDS: f64 = 315_360_000.0;
+
+/// Durations in seconds.
+const SECONDS: RangeInclusive<f64> = 0.001..=LONGEST_SECONDS;
+
+const KEYS: [&str; 11] = [
     "workflowName",
     "triggerEvent",
     "routeGroup",
@@ -38,21 +59,12 @@ const KEYS: [&str; 9] = [
     "retryPolicy",
     "actions",
     "output",
+    "cancelOn",
+    "concurrency",
 ];
 
 /// Keys of the language that this release refuses.
-const LATER_KEYS: [&str; 3] = ["notify", "concurrency", "cancelOn"];
-
-/// A path that PostgreSQL has to check by casting it to `jsonpath`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathUse {
-    /// Where it stands in the definition (RFC 6901).
-    pub pointer: String,
-    /// The path.
-    pub path: String,
-    /// Whether it has to be a predicate.
-    pub predicate: bool,
-}
+const LATER_KEYS: [&str; 1] = ["notify"];
 
 /// Reads a definition.
 ///
@@ -87,27 +99,17 @@ fn unreadable(error: &serde_json::Error) -> Problem {
     problem
 }
 
-/// Every path of the workflow, `match` included; a template that is written twice in an action is listed once.
-pub fn path_uses(workflow: &Workflow) -> Vec<PathUse> {
-    let matching = workflow.matching.iter().filter_map(|matching| match matching {
-        Match::Path(path) => Some(PathUse { pointer: "/match".to_owned(), path: path.clone(), predicate: true }),
-        Match::Contains(_) => None,
-    });
-    let of_actions = workflow.actions.iter().flat_map(|action| action.paths.iter().chain(&action.output_paths));
-    matching.chain(of_actions.chain(&workflow.output_paths).map(path_use)).collect()
-}
-
-fn path_use(expression: &Expression) -> PathUse {
-    PathUse { pointer: expression.pointer.clone(), path: expression.path.clone(), predicate: expression.predicate }
-}
-
 fn workflow(document: &Value, problems: &mut Vec<Problem>) -> Option<Workflow> {
     let fields = Fields::of(document, String::new(), problems)?;
     fields.refuse_later(&LATER_KEYS, problems);
     fields.refuse_unknown(&[KEYS.as_slice(), LATER_KEYS.as_slice()].concat(), advice, problems);
     let name = fields.required("workflowName", problems).and_then(|_| fields.label("workflowName", problems));
-    let (output, output_paths) = output(&fields, problems);
     warn_about_route_keys(&fields, problems);
+    let (mut course, actions) = actions(&fields, problems);
+    let mut outputs = Templates::new(course.scope(Stage::Result));
+    let output = outputs.object(&fields, "output", problems);
+    let output_paths = outputs.into_paths();
+    let start = start::read(&fields, problems);
     let workflow = Workflow {
         name: name.unwrap_or_default(),
         trigger_event: trigger_event(&fields, problems),
@@ -115,13 +117,13 @@ fn workflow(document: &Value, problems: &mut Vec<Problem>) -> Option<Workflow> {
         priority: priority(&fields, problems),
         matching: matching(&fields, problems),
         timeout: fields.number("timeoutSeconds", SECONDS, problems).map(Duration::from_secs_f64),
-        actions: actions(&fields, &policy(&fields, problems), problems),
-        blocks: Vec::new(),
+        actions,
+        blocks: course.take_blocks(),
         output,
         output_paths,
-        cancel_on: Vec::new(),
-        concurrency: None,
-        start_paths: Vec::new(),
+        cancel_on: start.cancel_on,
+        concurrency: start.concurrency,
+        start_paths: start.paths,
     };
     Some(workflow)
 }
@@ -167,7 +169,7 @@ fn matching(fields: &Fields, problems: &mut Vec<Problem>) -> Option<Match> {
     match fields.get("match")? {
         object @ Value::Object(_) => Some(Match::Contains(object.to_string())),
         Value::String(text) => {
-            let mut templates = Templates::new(Scope::of_match());
+            let mut templates = Templates::new(Scope::of_event());
             templates.predicate(text, &pointer, problems)?;
             templates.into_paths().pop().map(|expression| Match::Path(expression.path))
         }
@@ -179,12 +181,6 @@ fn matching(fields: &Fields, problems: &mut Vec<Problem>) -> Option<Match> {
     }
 }
 
-/// The names of all actions, in order; one that has none is "".
-fn action_names<'a>(fields: &Fields<'a>) -> Vec<&'a str> {
-    let name = |action: &'a Value| action.get("name").and_then(Value::as_str).unwrap_or_default();
-    fields.get("actions").and_then(Value::as_array).into_iter().flatten().map(name).collect()
-}
-
 /// The workflow's retry policy, merged over the defaults.
 fn policy(fields: &Fields, problems: &mut Vec<Problem>) -> RetryPolicy {
     let keys = policy::keys(fields, problems);
@@ -193,27 +189,21 @@ fn policy(fields: &Fields, problems: &mut Vec<Problem>) -> RetryPolicy {
     merged
 }
 
-fn actions(fields: &Fields, policy: &RetryPolicy, problems: &mut Vec<Problem>) -> Vec<Action> {
+/// All actions, and what is known after the last of them.
+fn actions<'a>(fields: &Fields<'a>, problems: &mut Vec<Problem>) -> (Course<'a>, Vec<Action>) {
+    let policy = policy(fields, problems);
     let pointer = fields.pointer("actions");
-    let Some(list) = fields.required("actions", problems).and_then(|_| fields.list("actions", problems)) else {
-        return Vec::new();
-    };
-    if list.is_empty() || list.len() > MOST_ACTIONS {
-        let message = format!("a workflow has 1 to {MOST_ACTIONS} actions, this one has {}", list.len());
+    let list = fields.required("actions", problems).and_then(|_| fields.list("actions", problems));
+    let mut names = Vec::new();
+    course::names(list.unwrap_or_default(), &mut names);
+    let count = names.len();
+    let mut course = Course::new(names, policy);
+    if list.is_some() && !(1..=MOST_ACTIONS).contains(&count) {
+        let message = format!("a workflow has 1 to {MOST_ACTIONS} actions, this one has {count}");
         problems.push(Problem::error(pointer, "out_of_range", message));
-        return Vec::new();
+        return (course, Vec::new());
     }
-    let names = action_names(fields);
-    let read = |(position, value)| {
-        let place = action::Place { pointer: pointer_to(&pointer, position), position, names: &names };
-        action::read(value, &place, policy, problems)
-    };
-    list.iter().enumerate().filter_map(read).collect()
-}
-
-fn output(fields: &Fields, problems: &mut Vec<Problem>) -> (Option<Template>, Vec<Expression>) {
-    let names = action_names(fields);
-    let mut templates = Templates::new(Scope::of_result(&names));
-    let output = templates.object(fields, "output", problems);
-    (output, templates.into_paths())
+    let body = Body { branch: String::new(), list, pointer, followed: false };
+    let actions = course.actions(&body, problems);
+    (course, actions)
 }

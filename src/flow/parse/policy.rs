@@ -92,13 +92,29 @@ fn condition(value: &Value) -> Result<Condition, Problem> {
     }
     let names = Transport::ALL.map(Transport::code);
     match value.as_str() {
-        Some(name) if names.contains(&name) => Ok(Condition::Code(name.to_owned())),
+        Some(code) if names.contains(&code) || is_sqlstate(code) || is_of_script(code) => {
+            Ok(Condition::Code(code.to_owned()))
+        }
         word => {
             let hint = word.and_then(|word| did_you_mean(word, names));
-            let message = format!("a condition is a status (503, \"5xx\") or one of {}", names.join(", "));
+            let message = format!(
+                "a condition is a status (503, \"5xx\"), an SQLSTATE (\"40001\"), a script's code (\"script_error\") or one of {}",
+                names.join(", ")
+            );
             Err(Problem::error("", "invalid_condition", message).maybe_hint(hint))
         }
     }
+}
+
+/// Five digits or capital letters.
+fn is_sqlstate(code: &str) -> bool {
+    code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+}
+
+/// Failures of scripts are called `script_…`.
+fn is_of_script(code: &str) -> bool {
+    let rest = code.strip_prefix("script_").unwrap_or_default();
+    !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// A status as a number (`503`) or a string (`"503"`, `"5xx"`).

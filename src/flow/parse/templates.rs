@@ -2,6 +2,8 @@
 //!
 //! All templates that are evaluated together share one list of expressions; the same template is listed once.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::flow::expression::{self, CONTEXT, Expression, ExpressionError, references};
@@ -9,37 +11,52 @@ use crate::flow::parse::fields::Fields;
 use crate::flow::problem::{Problem, did_you_mean, pointer_to};
 use crate::flow::template::{Part, Piece, Template, Text, split};
 
+/// When expressions are evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Before there is an instance: only the event is known.
+    Event,
+    /// Before an action runs.
+    Request,
+    /// When an action is done.
+    Output,
+    /// At the end of the workflow.
+    Result,
+}
+
+impl Stage {
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Stage::Event => &["event", "payload"],
+            Stage::Request => &["event", "payload", "steps", "instance", "action"],
+            Stage::Output => &["event", "payload", "steps", "instance", "action", "response"],
+            Stage::Result => &["event", "payload", "steps", "instance"],
+        }
+    }
+}
+
 /// What the expressions at a place can see.
 pub(super) struct Scope<'a> {
-    /// Members of the context.
-    names: &'static [&'static str],
-    /// Actions that are over at this place.
-    done: &'a [&'a str],
-    /// Actions of the workflow that are not.
-    open: &'a [&'a str],
+    /// When they are evaluated.
+    pub stage: Stage,
+    /// Whether there are `item` and `index`.
+    pub in_loop: bool,
+    /// Actions that are over and seen at this place.
+    pub done: &'a [&'a str],
+    /// Actions that are over but not seen at this place.
+    pub apart: Option<&'a HashSet<&'a str>>,
+    /// All actions of the workflow.
+    pub all: &'a [&'a str],
 }
 
 impl<'a> Scope<'a> {
-    /// A route's predicate: nothing has run yet.
-    pub fn of_match() -> Self {
-        Scope { names: &["event", "payload"], done: &[], open: &[] }
+    /// A place that sees nothing but the event.
+    pub fn of_event() -> Self {
+        Scope { stage: Stage::Event, in_loop: false, done: &[], apart: None, all: &[] }
     }
 
-    /// The action at `position`, before it runs.
-    pub fn of_request(names: &'a [&'a str], position: usize) -> Self {
-        let (done, open) = names.split_at(position.min(names.len()));
-        Scope { names: &["event", "payload", "steps", "instance", "action"], done, open }
-    }
-
-    /// The output of the action at `position`.
-    pub fn of_output(names: &'a [&'a str], position: usize) -> Self {
-        let names_in_scope = &["event", "payload", "steps", "instance", "action", "response"];
-        Scope { names: names_in_scope, ..Scope::of_request(names, position) }
-    }
-
-    /// The result of the workflow.
-    pub fn of_result(names: &'a [&'a str]) -> Self {
-        Scope { names: &["event", "payload", "steps", "instance"], done: names, open: &[] }
+    fn knows(&self, root: &str) -> bool {
+        self.stage.names().contains(&root) || (self.in_loop && matches!(root, "item" | "index"))
     }
 
     /// What is wrong with the members that a path names, if anything.
@@ -49,7 +66,7 @@ impl<'a> Scope<'a> {
             let error = ExpressionError::UnknownName(root.to_owned());
             return Some(refused(&error, pointer));
         }
-        if !self.names.contains(&root) {
+        if !self.knows(root) {
             let message = format!("\"{root}\" is not known here");
             return Some(Problem::error(pointer, "out_of_scope", message).maybe_hint(scope_hint(root)));
         }
@@ -70,7 +87,12 @@ impl<'a> Scope<'a> {
     }
 
     fn unknown_step(&self, step: &str, pointer: &str) -> Problem {
-        if self.open.contains(&step) {
+        if self.apart.is_some_and(|apart| apart.contains(step)) {
+            let message = format!("action \"{step}\" is not seen from this place");
+            let problem = Problem::error(pointer, "unknown_step", message);
+            return problem.hint("branches do not see each other, and nothing outside a foreach sees its actions");
+        }
+        if self.all.contains(&step) {
             let message = format!("action \"{step}\" is not over yet at this place");
             return Problem::error(pointer, "unknown_step", message).hint("only earlier actions have an output");
         }
@@ -143,6 +165,49 @@ impl<'a> Templates<'a> {
     pub fn object(&mut self, fields: &Fields, key: &str, problems: &mut Vec<Problem>) -> Option<Template> {
         fields.fields(key, problems)?;
         Some(self.json(fields.get(key)?, &fields.pointer(key), problems))
+    }
+
+    /// Compiles the member `key`, which has to be an object or a template that gives one.
+    pub fn object_or_one(&mut self, fields: &Fields, key: &str, problems: &mut Vec<Problem>) -> Option<Template> {
+        match fields.get(key)? {
+            Value::Object(_) => self.object(fields, key, problems),
+            value @ Value::String(_) => {
+                self.one(value, &fields.pointer(key), problems)?;
+                Some(self.json(value, &fields.pointer(key), problems))
+            }
+            _ => {
+                let message = format!("\"{key}\" must be an object");
+                problems.push(Problem::error(fields.pointer(key), "wrong_type", message));
+                None
+            }
+        }
+    }
+
+    /// Compiles a string that is exactly one template; its expression.
+    pub fn one(&mut self, value: &Value, pointer: &str, problems: &mut Vec<Problem>) -> Option<usize> {
+        let pieces = value.as_str().map(|text| self.pieces(text, pointer, problems));
+        match pieces.as_ref().map(Option::as_deref) {
+            Some(Some([Piece::Value(index)])) => return Some(*index),
+            // Not a template at all; a problem is there already.
+            Some(None) => {}
+            Some(Some(_)) | None => {
+                let problem = Problem::error(pointer, "invalid_value", "this must be exactly one template");
+                problems.push(problem.hint("for example \"${payload.items}\""));
+            }
+        }
+        None
+    }
+
+    /// Compiles a string that names something; without templates it has 1 to `longest` bytes and no control characters.
+    pub fn name(&mut self, fields: &Fields, key: &str, longest: usize, problems: &mut Vec<Problem>) -> Option<Text> {
+        fields.text(key, problems)?;
+        let text = self.text(fields.get(key)?, &fields.pointer(key), problems)?;
+        let bad = |name: &String| !(1..=longest).contains(&name.len()) || name.chars().any(char::is_control);
+        if text.as_fixed().as_ref().is_some_and(bad) {
+            let message = format!("\"{key}\" must have 1 to {longest} bytes and no control characters");
+            problems.push(Problem::error(fields.pointer(key), "invalid_name", message));
+        }
+        Some(text)
     }
 
     /// Compiles any JSON value.

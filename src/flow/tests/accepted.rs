@@ -28,7 +28,7 @@ fn the_shape_of_the_article_is_accepted_as_it_stands() {
         ]
     });
     let workflow = accepted(&definition);
-    assert_eq!(problems(&definition), []);
+    assert_eq!(found(&definition), ["compensation_unsaid /actions/0"]);
     assert_eq!(workflow.name, "orderNotifyFlow");
     assert_eq!(workflow.trigger_event.as_deref(), Some("order.created"));
     assert_eq!(workflow.timeout, Some(Duration::from_secs(300)));

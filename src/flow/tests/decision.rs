@@ -78,7 +78,7 @@ fn bare(next: Next) -> Next {
 
 /// The rules, written down a second time and in another order than the code.
 fn expected(action: &Action, progress: &Progress, outcome: &Outcome) -> Next {
-    let Perform::Http(http) = &action.perform;
+    let Perform::Http(http) = &action.perform else { panic!("an http action") };
     let on_error = action.on_error;
     let left = progress.retry_count < action.retry.max_retries;
     let overdue = progress.deadline.is_some_and(|deadline| deadline <= now());

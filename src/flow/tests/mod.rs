@@ -2,14 +2,19 @@
 
 mod accepted;
 mod address;
+mod blocks;
+mod calls;
 mod decision;
 mod expression;
 mod outcome;
 mod properties;
+mod reference;
 mod refused;
 mod request;
 mod retry;
 mod template;
+mod undo;
+mod waits;
 
 use serde_json::{Value, json};
 
@@ -21,6 +26,23 @@ use crate::flow::problem::Problem;
 /// A definition with these actions.
 fn with_actions(actions: Value) -> Value {
     json!({"workflowName": "w", "triggerEvent": "a.b", "actions": actions})
+}
+
+/// A definition with one action `a` of this type and with this `config`.
+fn with_type(kind: &str, config: Value) -> Value {
+    with_actions(json!([{"name": "a", "type": kind, "config": config}]))
+}
+
+/// A working http action.
+fn step(name: &str) -> Value {
+    json!({"name": name, "type": "http", "compensate": "keep", "config": {"url": "http://h.test/p", "timeoutMs": 1}})
+}
+
+/// A working http action that reads the output of another.
+fn reader(name: &str, other: &str) -> Value {
+    let mut action = step(name);
+    action["config"]["body"] = json!({"x": format!("${{steps.{other}.output.x}}")});
+    action
 }
 
 /// A definition with one action `a`, its `config` laid over a working one; null removes a key.

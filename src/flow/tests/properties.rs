@@ -12,6 +12,7 @@ use crate::flow::definition::Body;
 use crate::flow::outcome::retry_after;
 use crate::flow::parse::{parse, path_uses};
 use crate::flow::problem::Severity;
+use crate::flow::reference::references;
 use crate::flow::request::{Facts, render, summary};
 use crate::flow::retry::RetryPolicy;
 use crate::flow::template::{render_json, split};
@@ -48,11 +49,22 @@ fn template_definition() -> Value {
     json!({
         "workflowName": "w", "triggerEvent": "a.*", "match": {"a": 1}, "timeoutSeconds": 1.5, "priority": 1,
         "retryPolicy": {"maxRetries": 3, "schedule": [1, 2], "retryOn": [500, "timeout"]},
+        "cancelOn": [{"eventType": "x", "bizKey": "${payload.id}"}], "concurrency": {"key": "${event.bizKey}", "limit": 2},
         "actions": [
             {"name": "a", "type": "http", "when": "$.payload.x > 1", "onError": "pause", "lane": "l",
              "output": {"x": "${response.body.x ?? null}"},
              "config": {"method": "PUT", "url": "http://h/${payload.id}", "timeoutMs": 1, "headers": {"A": "${payload.h}"},
-                        "query": {"q": "${payload.items[*].id}"}, "body": {"b": ["x ${payload.b} y"]}, "success": ["2xx"]}},
+                        "query": {"q": "${payload.items[*].id}"}, "body": {"b": ["x ${payload.b} y"]}, "success": ["2xx"]},
+             "compensate": {"type": "local", "config": {"function": "a.b", "args": ["${steps.a.output.x}", 1]}}},
+            {"name": "p", "type": "parallel", "join": "any", "branches": {
+                "x": [{"name": "m", "type": "message", "compensate": "keep", "config": {"transport": "pgmq", "topic": "t", "kind": "command"}}],
+                "y": [{"name": "l", "type": "lua", "lane": "l", "config": {"script": "s@3", "args": {"a": "${payload}"}}}]}},
+            {"name": "f", "type": "foreach", "config": {"items": "${payload.items ?? []}", "maxConcurrency": 3, "actions": [
+                {"name": "s", "type": "switch", "config": {"cases": [{"when": "item.n > 1", "actions": [
+                    {"name": "e", "type": "emit", "config": {"eventType": "a.${index}", "payload": "${item}"}}]}],
+                 "default": [{"name": "w", "type": "wait", "config": {"any": [{"eventType": "x", "match": "payload.n > 1"}],
+                              "timeoutSeconds": 1, "onTimeout": "continue"}}]}}]}},
+            {"name": "c", "type": "workflow", "config": {"workflowName": "v", "payload": {"x": "${steps.m.status}"}}},
         ],
         "output": {"y": "${steps.a.output.x}"}
     })
@@ -79,6 +91,7 @@ fn keeps_its_word(text: &str) {
     assert!(problems.iter().all(|problem| problem.pointer.is_empty() || problem.pointer.starts_with('/')));
     if let Some(workflow) = workflow {
         path_uses(&workflow);
+        references(&workflow);
     }
 }
 
@@ -99,6 +112,11 @@ fn facts(payload: &str) -> Facts<'_> {
     }
 }
 
+#[test]
+fn the_complete_definition_is_accepted() {
+    assert_eq!(parse(&template_definition().to_string()).1, []);
+}
+
 proptest! {
     #[test]
     fn parsing_never_panics_on_text(text in any::<String>()) {
@@ -111,10 +129,23 @@ proptest! {
     }
 
     #[test]
-    fn parsing_never_panics_on_a_definition_with_one_wrong_place(place in 0_usize..50, new in any_json()) {
+    fn parsing_never_panics_on_a_definition_with_one_wrong_place(place in 0_usize..140, new in any_json()) {
         let mut definition = template_definition();
         replace(&mut definition, &mut place.clone(), &new);
         keeps_its_word(&definition.to_string());
+    }
+
+    #[test]
+    fn every_place_that_is_listed_exists(place in 0_usize..140, new in any_json()) {
+        let mut definition = template_definition();
+        replace(&mut definition, &mut place.clone(), &new);
+        if let (Some(workflow), _) = parse(&definition.to_string()) {
+            let of_paths = path_uses(&workflow).into_iter().map(|used| used.pointer);
+            let of_names = references(&workflow).into_iter().map(|found| found.pointer);
+            for pointer in of_paths.chain(of_names) {
+                prop_assert!(definition.pointer(&pointer).is_some(), "{}", pointer);
+            }
+        }
     }
 
     #[test]

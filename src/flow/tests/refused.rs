@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{found, problems, with_actions, with_config, with_envelope, with_workflow};
+use super::{found, problems, step, with_actions, with_config, with_envelope, with_workflow};
 use crate::flow::parse::parse;
 
 /// The only problem must have this code, this pointer and a hint or message with these words.
-fn refused(definition: Value, code: &str, pointer: &str, words: &str) {
+pub(super) fn refused(definition: Value, code: &str, pointer: &str, words: &str) {
     let found = problems(&definition);
     let [problem] = found.as_slice() else { panic!("one problem expected in {definition}: {found:?}") };
     assert_eq!((problem.code, problem.pointer.as_str()), (code, pointer), "{definition}: {problem:?}");
@@ -98,20 +98,12 @@ fn words_of_other_engines_get_a_hint() {
     let bean = json!([{"name": "a", "type": "local", "config": {"beanClass": "x.Y", "method": "run"}}]);
     let problems = problems(&with_actions(bean));
     let hinted: Vec<bool> = problems.iter().map(|problem| problem.hint.is_some()).collect();
-    assert_eq!(hinted, [false, true, true], "{problems:?}");
+    assert_eq!(hinted, [true, true, true], "{problems:?}");
 }
 
 #[test]
 fn what_comes_later_is_said_to_be_not_available() {
-    for later in ["local", "lua", "emit", "message", "wait", "parallel", "foreach", "switch", "workflow"] {
-        let definition = with_actions(json!([{"name": "a", "type": later, "branches": {}}]));
-        let words = format!("action type \"{later}\" is not available yet");
-        refused(definition, "not_available", "/actions/0/type", &words);
-    }
-    for key in ["notify", "concurrency", "cancelOn"] {
-        refused(with_workflow(json!({key: {}})), "not_available", &format!("/{key}"), "not available yet");
-    }
-    refused(with_envelope(json!({"compensate": "keep"})), "not_available", "/actions/0/compensate", "not available");
+    refused(with_workflow(json!({"notify": {}})), "not_available", "/notify", "not available yet");
     for key in ["auth", "sign"] {
         refused(with_config(json!({key: "x"})), "not_available", &format!("/actions/0/config/{key}"), "not available");
     }
@@ -143,8 +135,7 @@ fn names_are_checked() {
 
 #[test]
 fn an_action_name_is_used_once() {
-    let one = json!({"name": "a", "type": "http", "config": {"url": "http://h", "timeoutMs": 1}});
-    refused(with_actions(json!([one, one])), "duplicate_name", "/actions/1/name", "already");
+    refused(with_actions(json!([step("a"), step("a")])), "duplicate_name", "/actions/1/name", "already");
 }
 
 #[test]
@@ -309,8 +300,8 @@ fn references_to_later_or_misspelled_steps_are_refused() {
     let config = json!({"url": "http://h", "timeoutMs": 1});
     let with = |output: &str| {
         with_actions(json!([
-            {"name": "deductStock", "type": "http", "config": config},
-            {"name": "b", "type": "http", "config": config, "output": {"x": output}},
+            {"name": "deductStock", "type": "http", "config": config, "compensate": "keep"},
+            {"name": "b", "type": "http", "config": config, "compensate": "keep", "output": {"x": output}},
             {"name": "c", "type": "http", "config": config},
         ]))
     };

@@ -29,7 +29,8 @@ fn facts<'a>() -> Facts<'a> {
 }
 
 fn attempt(config: Value, values: &[PathValue], facts: &Facts) -> Result<Request, Failure> {
-    render(&action(&with_config(config)), values, facts)
+    let action = action(&with_config(config));
+    render(super::http(&action), &action.paths, values, facts)
 }
 
 fn rendered(config: Value, values: &[PathValue]) -> Request {
