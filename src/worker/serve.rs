@@ -324,6 +324,9 @@ impl Worker {
 
     fn apply(&mut self, effects: Effects, intake: &Intake) {
         self.completed.clear();
+        if intake.signalled {
+            self.signalled = effects.more_signals;
+        }
         self.announce(&effects);
         effects.ledger.apply(&mut self.lanes);
         for (lane, succeeded, gone, took) in &effects.noted {
@@ -338,9 +341,6 @@ impl Worker {
         };
         if intake.inbox.is_some() {
             self.inbox_has_more = effects.routed > 0;
-        }
-        if intake.signalled {
-            self.signalled = effects.more_signals;
         }
         if intake.requested {
             self.attend_to_requests();
