@@ -1,5 +1,5 @@
 -- Makes an instance PENDING again at its resume point, with a full set of retries.
--- $1 instance id, $2 guard version, $3 cause, $4 now, $5 deadline, $6 attempts made of the action, $7 lane, $8 whether
+-- $1 instance id, $2 guard version, $3 cause, $4 now, $5 deadline, $6 name of the action, $7 lane, $8 whether
 -- to use fresh idempotency keys
 -- Guard: the version is still the one read (A16). No row processed: somebody else was faster.
 with resumed as (
@@ -17,6 +17,10 @@ with resumed as (
     delete from rea.work_dead_letter d using resumed r where d.instance_id = r.instance_id
 )
 insert into rea.work_queue as q (instance_id, due_time, deadline_time, owner_generation, attempt_no, lost_count, lane)
-select r.instance_id, $4, $5, null, $6, 0, $7 from resumed r
+select r.instance_id, $4, $5, null,
+       coalesce((select max(a.attempt_no) from rea.work_action_log a
+                 where a.instance_id = r.instance_id and a.action_name = $6), 0),
+       0, $7
+from resumed r
 on conflict (instance_id) do update
 set due_time = excluded.due_time, deadline_time = excluded.deadline_time, lost_count = 0, lane = excluded.lane

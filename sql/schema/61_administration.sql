@@ -66,10 +66,22 @@ comment on function rea.match_event(text, text, jsonb, jsonb) is
     'What an event would start: every route for its type in the order of choice, whether it matches, whether it is '
     'chosen, and why. Fires nothing';
 
+create function rea.cancel_instance(instance_id uuid, compensate boolean default false, reason text default null)
+returns text language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_cancel_instance';
+comment on function rea.cancel_instance(uuid, boolean, text) is
+    'Ends an instance and its branches CANCELLED, between two actions; with compensate it undoes first what it did. Returns '
+    'the status at the moment; an attempt in flight is waited for';
+
+create function rea.pause_instance(instance_id uuid, reason text default null)
+returns text language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_pause_instance';
+comment on function rea.pause_instance(uuid, text) is
+    'Stops an instance and its branches between two actions until resume_instance; returns the status at the moment. Time '
+    'spent paused does not count for timeoutSeconds';
+
 create function rea.resume_instance(instance_id uuid)
 returns text language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_resume_instance';
 comment on function rea.resume_instance(uuid) is
-    'Lets a PAUSED instance go on; returns its new status';
+    'Lets a PAUSED instance and its branches go on, or withdraws a pause not carried out yet; returns its new status';
 
 create function rea.timeline(what text)
 returns table (

@@ -42,7 +42,7 @@ begin
     perform rea.grant_app(grant_admin.role);
     execute format(
         'grant execute on function rea.define_workflow, rea.disable_workflow, rea.enable_workflow, rea.define_route, '
-        'rea.drop_route, rea.resume_instance to %I', grant_admin.role);
+        'rea.drop_route, rea.cancel_instance, rea.pause_instance, rea.resume_instance to %I', grant_admin.role);
 end
 $grant$;
 comment on function rea.grant_admin(name) is
@@ -64,30 +64,4 @@ end
 $check$;
 comment on function rea.check_role(name) is 'Part of the grant functions: refuses a role that does not exist (42704)';
 
-revoke all on function
-    rea.fire_event(text, text, jsonb, text, text, jsonb, text, text, timestamptz),
-    rea.fire_events(jsonb),
-    rea.fire_on_change(),
-    rea.query_instance(text),
-    rea.retry_instance(uuid, boolean),
-    rea.operation(text, text),
-    rea.operation(uuid),
-    rea.wait_operation(text, text, integer),
-    rea.define_workflow(jsonb, integer),
-    rea.validate_workflow(jsonb),
-    rea.disable_workflow(text),
-    rea.enable_workflow(text),
-    rea.define_route(text, text, text, text, integer, jsonb, integer),
-    rea.drop_route(text),
-    rea.match_event(text, text, jsonb, jsonb),
-    rea.resume_instance(uuid),
-    rea.timeline(text),
-    rea.worker_seats(),
-    rea.server_state(),
-    rea.doctor(),
-    rea.grant_app(name),
-    rea.grant_viewer(name),
-    rea.grant_admin(name),
-    rea.check_role(name),
-    rea.may_see(oid, name)
-from public;
+revoke execute on all functions in schema rea from public;

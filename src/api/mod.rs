@@ -6,10 +6,12 @@
 mod call;
 mod define;
 mod event;
+mod point;
 mod read;
 mod resolve;
 mod retry;
 mod route;
+mod stop;
 mod wait;
 
 /// Declares the C symbol behind an SQL function. `$body` is a `fn(&Call) -> Result<Option<Datum>, ApiError>`;

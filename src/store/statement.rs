@@ -89,7 +89,9 @@ statements! {
     QUEUE_UPDATE = "queue_update";
     REPORT_LANES = "report_lanes";
     REQUEST_CHILDREN = "request_children";
+    REQUEST_INSERT = "request_insert";
     REQUESTS_IN_HAND = "requests_in_hand";
+    RESUME_CHILDREN = "resume_children";
     RESUME_INSTANCE = "resume_instance";
     RESUME_POINT = "resume_point";
     REVIVE_CHILDREN = "revive_children";
@@ -103,6 +105,7 @@ statements! {
     WAIT_DELETE = "wait_delete";
     WAIT_EVENTS = "wait_events";
     WAIT_INSERT = "wait_insert";
+    WITHDRAW_PAUSE = "withdraw_pause";
     WORKFLOW_EXISTS = "workflow_exists";
     WORKFLOW_NAMES = "workflow_names";
     WORKFLOW_STATE = "workflow_state";

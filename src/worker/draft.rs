@@ -84,7 +84,7 @@ pub struct Draft {
 impl Draft {
     /// A new instance, stored with this turn.
     pub fn new(held: Held, birth: Birth) -> Draft {
-        Draft { guard_version: 0, fresh: true, birth: Some(birth), ..Draft::of(held) }
+        Draft { guard_version: 0, fresh: true, started: false, birth: Some(birth), ..Draft::of(held) }
     }
 
     /// An instance that this worker holds.
@@ -97,7 +97,7 @@ impl Draft {
             claimed: false,
             wanted: None,
             more: More::default(),
-            started: false,
+            started: true,
             fresh: false,
             birth: None,
             attempts: Vec::new(),
@@ -113,6 +113,11 @@ impl Draft {
     /// Whether the current action was reached in this turn, so that it cannot have children yet.
     pub fn is_fresh(&self) -> bool {
         self.fresh
+    }
+
+    /// Whether the current action begins; one that waits has begun.
+    pub fn begins(&self) -> bool {
+        self.held.status != Status::Waiting
     }
 
     /// Whether the instance is stored with this turn.

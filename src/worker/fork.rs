@@ -95,7 +95,7 @@ impl Turn<'_> {
         action: &Action,
         plan: &Plan,
     ) -> Result<Option<(ChildrenState, Step)>, StoreError> {
-        let begins = draft.held.tried.is_none();
+        let begins = draft.begins();
         let state = if draft.is_fresh() {
             ChildrenState::default()
         } else {

@@ -115,7 +115,10 @@ impl Turn<'_> {
         for row in rows {
             let definition = self.definitions.get(&row.workflow.0, row.workflow.1)?;
             let lane = self.lanes.name(&row.lane);
-            drafts.push(Draft::of(Held::claimed(row, definition, lane)));
+            let mut draft = Draft::of(Held::claimed(row, definition, lane));
+            // One that was retried lost its place and what would cancel it when it ended.
+            draft.started = draft.held.status != Status::Running;
+            drafts.push(draft);
         }
         self.inherit(&mut drafts)?;
         Ok(drafts)

@@ -29,7 +29,7 @@ impl Turn<'_> {
         loop {
             drafts.append(&mut self.born);
             let mut open: Vec<&mut Draft> = drafts.iter_mut().filter(|draft| is_open(draft)).collect();
-            for draft in &mut open {
+            for draft in open.iter_mut().filter(|draft| matches!(draft.course, Course::Open)) {
                 self.settle_early(draft)?;
             }
             self.settle_all_endings(&mut open)?;
@@ -271,7 +271,7 @@ fn groups(open: Vec<&mut Draft>) -> Vec<Vec<&mut Draft>> {
 
 /// Whether the instance begins, and its workflow has something to do first.
 fn starts(draft: &Draft) -> bool {
-    draft.is_new() && !draft.started && draft.held.definition.prepares_start() && !draft.held.is_branch()
+    !draft.started && draft.held.definition.prepares_start() && !draft.held.is_branch()
 }
 
 fn paths(draft: &Draft) -> &[Expression] {

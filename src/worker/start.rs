@@ -24,6 +24,7 @@ impl Turn<'_> {
         match prepared {
             Err(failure) => draft.finish(Status::Failed, Some((&failure.code, &failure.message)), self.now),
             Ok(None) => {}
+            Ok(Some(_)) if draft.held.has_place => {}
             Ok(Some(key)) => {
                 // It looks for a place once it has queued up: the order of the events decides.
                 draft.more.place = Some(Place::Enter(key));

@@ -227,5 +227,5 @@ impl Turn<'_> {
 
 /// Whether the draft still has to be prepared.
 pub fn is_open(draft: &Draft) -> bool {
-    matches!(draft.course, Course::Open)
+    matches!(draft.course, Course::Open | Course::Ending)
 }

@@ -28,7 +28,7 @@ impl Turn<'_> {
         wait: &WaitAction,
         values: &[PathValue],
     ) -> Result<(), StoreError> {
-        let begins = draft.held.tried.is_none();
+        let begins = draft.begins();
         if begins {
             draft.number_attempt(self.now);
         }
