@@ -252,3 +252,15 @@ fn a_schedule_that_cannot_be_read_is_paused_and_the_others_go_on() {
     every_second(&mut scene, "broken");
     wait_for_ticks(&mut scene, "broken", 2);
 }
+
+#[test]
+fn dates_that_never_come_are_refused_at_once() {
+    let mut scene = Scene::open();
+    for cron in ["0 0 30 2 *", "0 0 31 4,6 *", "* * 30 2 *", "0 0 31W 2 *", "0 0 0 1 1 * 2020"] {
+        let begun = Instant::now();
+        let sql = "select rea.define_schedule('never', $1, 'Europe/Berlin', 'tick.fired')";
+        let refused = scene.client.execute(sql, &[&cron]).expect_err("it never fires");
+        assert_eq!(refused.code().map(|code| code.code()), Some("22023"), "{cron}");
+        assert!(begun.elapsed() < Duration::from_secs(1), "{cron} took {:?}", begun.elapsed());
+    }
+}

@@ -204,7 +204,8 @@ fn problem(error: CronError) -> String {
         CronError::InvalidPattern(text) | CronError::IllegalCharacters(text) | CronError::ComponentError(text) => text,
         other => other.to_string(),
     };
-    text.trim_end_matches('.').to_owned()
+    let mut letters = text.trim_end_matches('.').chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 fn unknown_zone(name: &str) -> ScheduleError {
