@@ -98,8 +98,8 @@ statements! {
     QUEUE_INSERT = "queue_insert";
     QUEUE_UPDATE = "queue_update";
     REPORT_LANES = "report_lanes";
-    REQUESTS_IN_HAND = "requests_in_hand";
     REQUEST_CHILDREN = "request_children";
+    REQUESTS_IN_HAND = "requests_in_hand";
     RESUME_INSTANCE = "resume_instance";
     RESUME_POINT = "resume_point";
     RESUME_SCHEDULE = "resume_schedule";
