@@ -264,3 +264,26 @@ fn dates_that_never_come_are_refused_at_once() {
         assert!(begun.elapsed() < Duration::from_secs(1), "{cron} took {:?}", begun.elapsed());
     }
 }
+
+#[test]
+fn a_wait_sees_a_delayed_event_when_it_fires_and_not_before() {
+    let mut scene = Scene::open();
+    let wait = serde_json::json!({"name": "awaitPayment", "type": "wait",
+        "config": {"any": [{"eventType": "order.paid"}], "lookbackSeconds": 60, "timeoutSeconds": 600}});
+    scene.define("order.created", vec![wait]);
+    let fire = "select rea.fire_event('order.paid', $1, fire_at => clock_timestamp() + $2::text::interval)";
+    let paid = scene.client.query_one(fire, &[&"SO-1", &"1 hour"]).expect("fired").get::<_, String>(0);
+    scene.client.execute("select rea.cancel_event($1)", &[&paid]).expect("taken back");
+    scene.client.execute(fire, &[&"SO-1", &"2 s"]).expect("fired");
+    scene.fire("order.created", "SO-1");
+    let client = &mut scene.client;
+    let waiting = "select count(*) from rea.work_instance where status = 'WAITING'";
+    wait_until(PATIENCE, "it waits", || count(client, waiting) == 1);
+    let done = "select count(*) from rea.work_instance where status = 'SUCCESS'";
+    wait_until(PATIENCE, "it goes on", || count(client, done) == 1);
+    let early = "select count(*) from rea.work_instance i, rea.work_event e
+                 where e.event_type = 'order.paid' and not exists (
+                     select from rea.work_unrouted u where u.event_uid = e.event_uid and u.reason = 'cancelled')
+                   and i.end_time < e.fire_at";
+    assert_eq!(count(client, early), 0);
+}
