@@ -36,16 +36,22 @@ with event as (
 )
 select pg_catalog.jsonb_build_object(
            'operationId', e.event_id,
-           'status', coalesce(t.status, case when u.event_uid is not null then 'UNROUTED' else 'ACCEPTED' end),
+           'status', coalesce(t.status, case when u.reason = 'cancelled' then 'CANCELLED'
+                                           when u.event_uid is not null then 'UNROUTED' else 'ACCEPTED' end),
            'steps', coalesce(s.steps, '{}'),
            'result', t.result,
            'error', case when t.status is not null then t.error
-                         when u.event_uid is not null then pg_catalog.jsonb_build_object(
+                         when u.reason <> 'cancelled' then pg_catalog.jsonb_build_object(
                              'code', u.reason, 'step', null, 'message',
                              case u.reason when 'no_route' then 'no route matched the event'
                                            else 'a route could not be evaluated for the event' end) end,
-           'retryAfterSeconds', case when t.status is not null then t.retry_after when u.event_uid is null then 1 end)
+           'retryAfterSeconds', case when t.status is not null then t.retry_after
+                                     when u.event_uid is null then coalesce(d.seconds, 1) end)
 from event e
 cross join total t
 cross join step s
 left join rea.work_unrouted u on u.event_uid = e.event_uid
+left join lateral (
+    select least(greatest(pg_catalog.ceil(extract(epoch from l.fire_at)
+                                          - extract(epoch from pg_catalog.clock_timestamp())), 1), 31536000)::integer
+    from rea.work_delayed l where l.event_uid = e.event_uid) d (seconds) on true

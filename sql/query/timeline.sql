@@ -22,7 +22,8 @@ with recursive given as (
     select i.instance_id, i.event_uid, i.workflow_name, i.workflow_version, i.route_name, i.route_version, i.create_time
     from given g join rea.work_instance i on i.instance_id = g.id
 ), event as (
-    select e.event_uid, e.create_time, e.event_type, e.event_id, e.source, e.biz_key, e.fired_by
+    select e.event_uid, e.create_time, e.event_type, e.event_id, e.source, e.biz_key, e.fired_by,
+           e.fire_at
     from (select n.event_uid from named n union select i.event_uid from instance i) w
     join rea.work_event e on e.event_uid = w.event_uid
     where rea.may_see($2, e.fired_by)
@@ -30,16 +31,23 @@ with recursive given as (
     select e.event_uid, null::uuid as instance_id, 0 as position, e.create_time as at, 'event' as kind,
            e.event_type as subject,
            case when exists (select from rea.work_instance i where i.event_uid = e.event_uid) then 'ROUTED'
-                when exists (select from rea.work_unrouted u where u.event_uid = e.event_uid) then 'UNROUTED'
+                when u.reason = 'cancelled' then 'CANCELLED'
+                when u.event_uid is not null then 'UNROUTED'
+                when exists (select from rea.work_delayed d where d.event_uid = e.event_uid) then 'SCHEDULED'
                 else 'ACCEPTED' end as status,
-           pg_catalog.format('event %s%s for %s, fired by %s',
-                  e.event_id, ' of source ' || nullif(e.source, ''), e.biz_key, e.fired_by) as detail,
+           pg_catalog.format('event %s%s for %s, fired by %s%s',
+                  e.event_id, ' of source ' || nullif(e.source, ''), e.biz_key, e.fired_by,
+                  ', to fire at ' || pg_catalog.to_char(e.fire_at, 'YYYY-MM-DD HH24:MI:SSOF')) as detail,
            null::integer as cost_ms
     from event e
+    left join rea.work_unrouted u on u.event_uid = e.event_uid
     union all
-    select u.event_uid, null, 1, u.create_time, 'unrouted', e.event_type, 'UNROUTED',
-           case u.reason when 'no_route' then 'no route matched' else 'a route could not be evaluated' end
-               || coalesce(', announced ' || pg_catalog.to_char(u.announced_time, 'YYYY-MM-DD HH24:MI:SSOF'), ''), null
+    select u.event_uid, null, 1, u.create_time, 'unrouted', e.event_type,
+           case u.reason when 'cancelled' then 'CANCELLED' else 'UNROUTED' end,
+           case u.reason when 'cancelled' then 'taken back before it fired'
+                         when 'no_route' then 'no route matched' else 'a route could not be evaluated' end
+               || coalesce(', announced ' || case when u.reason <> 'cancelled' then
+                                pg_catalog.to_char(u.announced_time, 'YYYY-MM-DD HH24:MI:SSOF') end, ''), null
     from event e
     join rea.work_unrouted u on u.event_uid = e.event_uid
     union all

@@ -2,6 +2,7 @@
 --
 --   rea.fire_event()                     in the caller's transaction
 --        │  work_event  (what happened, append-only)      work_event_key (dedupe of given event ids)
+--        │  work_delayed (until its fire_at)              schedule (each tick is an event)
 --        ▼
 --   work_inbox   one row per committed event that no worker has looked at
 --        │  the worker empties it, matches the routes

@@ -10,11 +10,12 @@ create function rea.fire_event(
     attributes     jsonb       default '{}',
     correlation_id text        default null,
     causation_id   text        default null,
-    occurred_at    timestamptz default null)
+    occurred_at    timestamptz default null,
+    fire_at        timestamptz default null)
 returns text language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_fire_event';
-comment on function rea.fire_event(text, text, jsonb, text, text, jsonb, text, text, timestamptz) is
+comment on function rea.fire_event(text, text, jsonb, text, text, jsonb, text, text, timestamptz, timestamptz) is
     'Reports what happened, in the caller''s transaction; returns the event id. The same source and event_id again '
-    'changes nothing and returns the stored id';
+    'changes nothing and returns the stored id. With fire_at in the future it is routed then';
 
 -- Not a C function: a loop over fire_event in the caller's own name. The given ids are stored in sorted order, so that two
 -- batches can never wait for each other.
@@ -22,7 +23,7 @@ create function rea.fire_events(events jsonb)
 returns setof text language plpgsql volatile parallel unsafe set search_path = pg_catalog, pg_temp as $body$
 declare
     known constant text[] := array['event_type', 'biz_key', 'payload', 'event_id', 'source', 'attributes',
-                                   'correlation_id', 'causation_id', 'occurred_at'];
+                                   'correlation_id', 'causation_id', 'occurred_at', 'fire_at'];
     ids text[];
     event record;
     stranger text;
@@ -50,7 +51,8 @@ begin
         ids[event.position] := rea.fire_event(
             event.body ->> 'event_type', event.body ->> 'biz_key', coalesce(event.body -> 'payload', '{}'),
             event.body ->> 'event_id', coalesce(event.body ->> 'source', ''), coalesce(event.body -> 'attributes', '{}'),
-            event.body ->> 'correlation_id', event.body ->> 'causation_id', (event.body ->> 'occurred_at')::timestamptz);
+            event.body ->> 'correlation_id', event.body ->> 'causation_id', (event.body ->> 'occurred_at')::timestamptz,
+            (event.body ->> 'fire_at')::timestamptz);
     end loop;
     return query select i.id from unnest(ids) with ordinality i (id, position) order by i.position;
 end
@@ -87,6 +89,11 @@ $body$;
 comment on function rea.fire_on_change() is
     'Trigger function for AFTER row triggers: fires an event per changed row. Arguments: event type, name of the '
     'column that holds the business key';
+
+create function rea.cancel_event(event_id text, source text default '')
+returns boolean language c volatile parallel unsafe as 'MODULE_PATHNAME', 'rea_cancel_event';
+comment on function rea.cancel_event(text, text) is
+    'Takes back an event that was to fire later; false when it has fired already. It is shown as CANCELLED';
 
 create function rea.query_instance(biz_key text)
 returns table (

@@ -160,7 +160,7 @@ as $doctor$
         from (select e.create_time from rea.work_inbox i join rea.work_event e on e.event_uid = i.event_uid
               order by i.inbox_id limit 1) o
     ), unrouted as materialized (
-        select count(*) as events from (select from rea.work_unrouted limit 10000) u
+        select count(*) as events from (select from rea.work_unrouted o where o.reason <> 'cancelled' limit 10000) u
     ), dead as materialized (
         select count(*) as letters from (select from rea.work_dead_letter limit 10000) d
     )

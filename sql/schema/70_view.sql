@@ -5,20 +5,26 @@
 create view rea.events as
 select e.event_uid, e.event_id, e.source, e.event_type, e.biz_key,
        case when exists (select from rea.work_instance i where i.event_uid = e.event_uid) then 'ROUTED'
+            when u.reason = 'cancelled' then 'CANCELLED'
             when u.event_uid is not null then 'UNROUTED'
+            when d.event_uid is not null then 'SCHEDULED'
             else 'ACCEPTED' end as status,
        (select count(*) from rea.work_instance i where i.event_uid = e.event_uid) as started,
        u.reason as unrouted_reason,
-       e.payload, e.attributes, e.correlation_id, e.causation_id, e.fired_by, e.occurred_at, e.create_time
+       e.payload, e.attributes, e.correlation_id, e.causation_id, e.fired_by, e.occurred_at, e.create_time,
+       e.fire_at
 from rea.work_event e
-left join rea.work_unrouted u on u.event_uid = e.event_uid;
+left join rea.work_unrouted u on u.event_uid = e.event_uid
+left join rea.work_delayed d on d.event_uid = e.event_uid;
 comment on view rea.events is
     'Every event, and what became of it; order by event_uid desc gives the newest first, by index';
 comment on column rea.events.status is
-    'ACCEPTED (no worker has looked at it yet), ROUTED or UNROUTED (no route matched)';
+    'ACCEPTED (no worker has looked at it yet), SCHEDULED (fires later), ROUTED, UNROUTED (no route matched) or '
+    'CANCELLED (taken back before it fired)';
 comment on column rea.events.started is 'How many instances it started';
 comment on column rea.events.unrouted_reason is
-    'no_route, or match_error when a route could not be evaluated for it; else null';
+    'no_route, match_error when a route could not be evaluated for it, or cancelled; else null';
+comment on column rea.events.fire_at is 'When it was to fire; null when at once';
 
 create view rea.instances as
 select i.instance_id, i.event_uid, e.event_type, i.event_id, i.source, i.biz_key,

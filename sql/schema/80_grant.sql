@@ -8,8 +8,8 @@ begin
     perform rea.check_role(grant_app.role);
     execute format('grant usage on schema rea to %I', grant_app.role);
     execute format(
-        'grant execute on function rea.fire_event, rea.fire_events, rea.fire_on_change, rea.query_instance, '
-        'rea.retry_instance, rea.operation(text, text), rea.operation(uuid), rea.wait_operation to %I', grant_app.role);
+        'grant execute on function rea.fire_event, rea.fire_events, rea.fire_on_change, rea.cancel_event, '
+        'rea.query_instance, rea.retry_instance, rea.operation(text, text), rea.operation(uuid), rea.wait_operation to %I', grant_app.role);
 end
 $grant$;
 comment on function rea.grant_app(name) is
@@ -23,10 +23,10 @@ begin
     execute format('grant usage on schema rea to %I', grant_viewer.role);
     execute format(
         'grant select on rea.events, rea.instances, rea.dead_letters, rea.lanes, rea.slow_actions, rea.backlog, '
-        'rea.workers, rea.workflows, rea.routes to %I', grant_viewer.role);
+        'rea.workers, rea.workflows, rea.routes, rea.schedules to %I', grant_viewer.role);
     execute format(
         'grant execute on function rea.timeline, rea.match_event, rea.validate_workflow, rea.doctor, '
-        'rea.worker_seats, rea.server_state, rea.query_instance, rea.operation(text, text), rea.operation(uuid) to %I',
+        'rea.worker_seats, rea.server_state, rea.next_runs, rea.query_instance, rea.operation(text, text), rea.operation(uuid) to %I',
         grant_viewer.role);
 end
 $grant$;
@@ -42,7 +42,8 @@ begin
     perform rea.grant_app(grant_admin.role);
     execute format(
         'grant execute on function rea.define_workflow, rea.disable_workflow, rea.enable_workflow, rea.define_route, '
-        'rea.drop_route, rea.cancel_instance, rea.pause_instance, rea.resume_instance to %I', grant_admin.role);
+        'rea.drop_route, rea.cancel_instance, rea.pause_instance, rea.resume_instance, rea.define_schedule, '
+        'rea.drop_schedule, rea.pause_schedule, rea.resume_schedule to %I', grant_admin.role);
 end
 $grant$;
 comment on function rea.grant_admin(name) is

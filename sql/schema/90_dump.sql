@@ -3,12 +3,14 @@
 
 select pg_catalog.pg_extension_config_dump('rea.work_event', '');
 select pg_catalog.pg_extension_config_dump('rea.work_event_key', '');
+select pg_catalog.pg_extension_config_dump('rea.work_delayed', '');
 select pg_catalog.pg_extension_config_dump('rea.work_inbox', '');
 select pg_catalog.pg_extension_config_dump('rea.work_inbox_inbox_id_seq', '');
 select pg_catalog.pg_extension_config_dump('rea.work_unrouted', '');
 select pg_catalog.pg_extension_config_dump('rea.workflow', '');
 select pg_catalog.pg_extension_config_dump('rea.workflow_version', '');
 select pg_catalog.pg_extension_config_dump('rea.route', '');
+select pg_catalog.pg_extension_config_dump('rea.schedule', '');
 select pg_catalog.pg_extension_config_dump('rea.work_instance', '');
 select pg_catalog.pg_extension_config_dump('rea.work_queue', '');
 select pg_catalog.pg_extension_config_dump('rea.work_signal', '');

@@ -1,4 +1,5 @@
-//! `fire_event`, `fire_events`, `fire_on_change`: an event enters in the caller's transaction.
+//! `fire_event`, `fire_events`, `fire_on_change`: an event enters in the caller's transaction; `cancel_event` takes one
+//! back that was to fire later.
 //!
 //! Almost nothing happens here: the event row, its dedupe key when the source gave an id, one inbox row, and a note to
 //! wake the worker at commit. No route, no workflow and no worker is needed for it to succeed (requirement A23).
@@ -15,6 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 
 sql_function!(rea_fire_event, pg_finfo_rea_fire_event, fire_event);
+sql_function!(rea_cancel_event, pg_finfo_rea_cancel_event, cancel_event);
 
 const EVENT_TYPE: usize = 0;
 const BIZ_KEY: usize = 1;
@@ -25,6 +27,13 @@ const ATTRIBUTES: usize = 5;
 const CORRELATION_ID: usize = 6;
 const CAUSATION_ID: usize = 7;
 const OCCURRED_AT: usize = 8;
+const FIRE_AT: usize = 9;
+
+/// Parameters of the statement for an event that fires at once; the one for later has the time besides.
+const FIRE_EVENT_ARGUMENTS: usize = 12;
+
+/// Source of the events that schedules fire; nobody else may use it, so that nobody can take a tick's place.
+const SCHEDULES: &[u8] = b"rea.schedule";
 
 thread_local! {
     static UIDS: RefCell<Option<uuid::ContextV7>> = const { RefCell::new(None) };
@@ -47,16 +56,14 @@ fn fire_event(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
     let stored = call.caller.as_owner_with_callers_path(|| {
         store::connected(|| {
             if given_id && !claim_event_id(call, uid)? {
-                return Ok(false);
+                return Ok(None);
             }
-            insert(call, uid)?;
-            Ok(true)
+            insert(call, uid).map(Some)
         })
     })?;
-    if stored {
-        wake::at_commit(Seat::INBOX);
-    } else {
-        note_repeat(call)?;
+    match stored {
+        Some(hint) => wake::at_commit(hint),
+        None => note_repeat(call)?,
     }
     match call.datum(EVENT_ID) {
         Some(id) => Ok(Some(id)),
@@ -106,16 +113,27 @@ fn check(call: &Call) -> Result<(), ApiError> {
             hint: "Pass key-value pairs, for example {\"channel\": \"web\"}.",
         });
     }
-    check_time(call)
+    if is_from_schedules(call) {
+        return Err(ApiError::BadArgument {
+            field: "source",
+            problem: "must not be rea.schedule: that is where schedules fire from".into(),
+            hint: "Name the system that the event comes from.",
+        });
+    }
+    check_time(call, OCCURRED_AT, "occurred_at", "Leave it out when the source does not say when it happened.")?;
+    check_time(call, FIRE_AT, "fire_at", "Leave it out for an event that fires at once.")
 }
 
-fn check_time(call: &Call) -> Result<(), ApiError> {
-    match call.value::<TimestampWithTimeZone>(OCCURRED_AT) {
-        Some(time) if time.is_infinity() || time.is_neg_infinity() => Err(ApiError::BadArgument {
-            field: "occurred_at",
-            problem: "must be a finite time".into(),
-            hint: "Leave it out when the source does not say when it happened.",
-        }),
+fn is_from_schedules(call: &Call) -> bool {
+    size(call, SOURCE) == Some(SCHEDULES.len())
+        && call.value::<String>(SOURCE).is_some_and(|source| source.as_bytes() == SCHEDULES)
+}
+
+fn check_time(call: &Call, index: usize, field: &'static str, hint: &'static str) -> Result<(), ApiError> {
+    match call.value::<TimestampWithTimeZone>(index) {
+        Some(time) if time.is_infinity() || time.is_neg_infinity() => {
+            Err(ApiError::BadArgument { field, problem: "must be a finite time".into(), hint })
+        }
         _ => Ok(()),
     }
 }
@@ -163,8 +181,10 @@ fn claim_event_id(call: &Call, uid: uuid::Uuid) -> Result<bool, StoreError> {
     Ok(rows.processed == 1)
 }
 
-fn insert(call: &Call, uid: uuid::Uuid) -> Result<(), StoreError> {
-    let create_time = store::pg_time(store::Clock::now());
+/// Stores the event, for the inbox or for later; returns what the workers have to hear of.
+fn insert(call: &Call, uid: uuid::Uuid) -> Result<u32, StoreError> {
+    let now = store::Clock::now();
+    let create_time = store::pg_time(now);
     let event_id = match call.datum(EVENT_ID) {
         Some(id) => parameter(Some(id), pg_sys::TEXTOID),
         None => uid.to_string().into(),
@@ -175,7 +195,7 @@ fn insert(call: &Call, uid: uuid::Uuid) -> Result<(), StoreError> {
     };
     // SAFETY: GetUserNameFromId returns a palloc'd string; as_owner_with_callers_path left the caller in call.caller.
     let fired_by = unsafe { pg_sys::GetUserNameFromId(call.caller.role, false) };
-    statements::FIRE_EVENT.run(&[
+    let arguments = [
         store::pg_uuid(uid).into(),
         create_time.into(),
         occurred_at,
@@ -189,8 +209,14 @@ fn insert(call: &Call, uid: uuid::Uuid) -> Result<(), StoreError> {
         call.parameter(CAUSATION_ID, pg_sys::TEXTOID),
         // SAFETY: the string is NUL-terminated and lives in the current context.
         unsafe { std::ffi::CStr::from_ptr(fired_by) }.to_string_lossy().into_owned().into(),
-    ])?;
-    Ok(())
+        call.parameter(FIRE_AT, pg_sys::TIMESTAMPTZOID),
+    ];
+    if call.value::<TimestampWithTimeZone>(FIRE_AT).is_some_and(|time| store::utc(time) > now) {
+        statements::FIRE_EVENT_LATER.run(&arguments)?;
+        return Ok(Seat::CLOCK);
+    }
+    statements::FIRE_EVENT.run(&arguments[..FIRE_EVENT_ARGUMENTS])?;
+    Ok(Seat::INBOX)
 }
 
 /// The same id again changes nothing and is no error (requirement C4); other contents under it deserve a warning.
@@ -227,5 +253,28 @@ fn warn_once_when_not_preloaded() {
             "the event is stored, but rea is not loaded at server start and runs nothing",
             "Add rea to shared_preload_libraries and restart the server."
         );
+    }
+}
+
+/// Takes back an event that has not fired; false when it has.
+fn cancel_event(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
+    super::require_preload()?;
+    let name: String = call.required(0, "event_id")?;
+    let _: String = call.required(1, "source")?;
+    let cancelled = call.caller.as_owner(|| {
+        let rows = statements::CANCEL_EVENT.run(&[
+            call.parameter(0, pg_sys::TEXTOID),
+            call.parameter(1, pg_sys::TEXTOID),
+            call.caller.role.into(),
+            store::pg_time(store::Clock::now()).into(),
+        ])?;
+        rows.first().map(|row| row.get::<bool>(1)).transpose()
+    })?;
+    match cancelled {
+        Some(cancelled) => returned(cancelled),
+        None => {
+            let hint = "Only events that your role fired can be seen; an id given by a source goes with that source.";
+            Err(ApiError::NotFound { kind: "event", name, hint })
+        }
     }
 }

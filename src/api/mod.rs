@@ -11,6 +11,7 @@ mod read;
 mod resolve;
 mod retry;
 mod route;
+mod schedule;
 mod stop;
 mod wait;
 
@@ -57,12 +58,23 @@ fn require_preload() -> Result<(), ApiError> {
     board::board().map(|_| ()).ok_or(ApiError::NotPreloaded)
 }
 
+/// Returns the values of one column as the function's result set, for functions that return a set of a plain type.
+fn return_column(call: &Call, values: impl Iterator<Item = Option<pg_sys::Datum>>) {
+    /// What InitMaterializedSRF calls SRF_SINGLE_USE_EXPECTED: the caller knows the descriptor.
+    const USE_EXPECTED: u32 = 1;
+    put_rows(call, USE_EXPECTED, values.map(|value| [value]));
+}
+
 /// Returns rows of datums as the function's result set.
 fn return_rows<const N: usize>(call: &Call, rows: impl Iterator<Item = [Option<pg_sys::Datum>; N]>) {
+    put_rows(call, 0, rows);
+}
+
+fn put_rows<const N: usize>(call: &Call, flags: u32, rows: impl Iterator<Item = [Option<pg_sys::Datum>; N]>) {
     let fcinfo = call.fcinfo();
     // SAFETY: InitMaterializedSRF checks that the caller takes a set and sets up store and descriptor.
     unsafe {
-        pg_sys::InitMaterializedSRF(fcinfo, 0);
+        pg_sys::InitMaterializedSRF(fcinfo, flags);
         let result = (*fcinfo).resultinfo.cast::<pg_sys::ReturnSetInfo>();
         for row in rows {
             let mut values = row.map(|datum| datum.unwrap_or(pg_sys::Datum::from(0)));

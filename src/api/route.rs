@@ -77,7 +77,8 @@ fn define_route(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
     returned(version)
 }
 
-fn check_label(field: &'static str, text: &str) -> Result<(), ApiError> {
+/// Refuses a name that is empty, too long or holds control characters.
+pub fn check_label(field: &'static str, text: &str) -> Result<(), ApiError> {
     if text.is_empty() || text.chars().any(char::is_control) {
         let problem = "must not be empty and must hold no control characters".into();
         return Err(ApiError::BadArgument { field, problem, hint: "Choose a short name, for example vip_orders." });

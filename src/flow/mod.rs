@@ -7,7 +7,7 @@
 //! [`problem`]s); what it names outside of itself are [`reference`]s; its templates are made of [`expression`]s, whose
 //! values PostgreSQL computes from the [`context`]; [`template`], [`address`] and [`request`] render them; [`outcome`]
 //! says how an attempt ended and [`response`] what came back; [`retry`] says when to try again; [`instance`] decides
-//! what happens next, [`join`] how branches come together.
+//! what happens next, [`join`] how branches come together; [`schedule`] says when the clock fires.
 
 pub mod definition;
 pub mod perform;
@@ -29,6 +29,8 @@ pub mod retry;
 
 pub mod instance;
 pub mod join;
+
+pub mod schedule;
 
 #[cfg(test)]
 mod tests;

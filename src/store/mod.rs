@@ -9,6 +9,7 @@ mod composite;
 pub mod owner;
 pub mod payload;
 pub mod record;
+pub mod schedule;
 mod spi;
 mod statement;
 mod transaction;

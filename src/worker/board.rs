@@ -87,11 +87,12 @@ impl Seat {
     pub const INBOX: u32 = 1;
     /// Hint: there may be new or changed queue rows.
     pub const QUEUE: u32 = 2;
-
     /// Hint: waiting instances were signalled.
     pub const SIGNAL: u32 = 4;
     /// Hint: something is wanted of instances.
     pub const REQUEST: u32 = 8;
+    /// Hint: the clock may have to fire earlier than known.
+    pub const CLOCK: u32 = 16;
 
     /// Takes the hints that were left here.
     pub fn take_hints(&self) -> u32 {

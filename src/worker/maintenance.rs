@@ -7,7 +7,7 @@ use super::inbox::InboxMark;
 use super::serve::Worker;
 use crate::guc;
 use crate::store::upkeep::{self, LaneRow};
-use crate::store::{self, Clock, StoreError, work};
+use crate::store::{self, Clock, StoreError, schedule, work};
 use pgrx::prelude::*;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -142,6 +142,7 @@ fn meet_peers(worker: &mut Worker) {
 }
 
 fn poll(worker: &mut Worker, scan: bool) -> Result<(), StoreError> {
+    worker.timetable.next = if worker.is_router() { schedule::next_clock_time()? } else { None };
     worker.deadline = if worker.is_router() { work::next_deadline()? } else { None };
     if scan {
         // Rows with ids of their own, as a restore writes them, follow no sequence: look at all of them now and then.

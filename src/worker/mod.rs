@@ -7,6 +7,7 @@
 mod absence;
 mod answer;
 pub mod board;
+mod clock;
 mod conclude;
 mod definition;
 mod draft;

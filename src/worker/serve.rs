@@ -1,6 +1,7 @@
 //! The loop of a worker: wait, take what is there, run a turn, apply its effects, hand requests to the pool.
 
 use super::board::{Board, Seat, board, monotonic_ms};
+use super::clock::Timetable;
 use super::definition::Definitions;
 use super::effects::Effects;
 use super::held::Held;
@@ -54,6 +55,8 @@ pub struct Worker {
     pub dead: Vec<i64>,
     /// Earliest deadline known.
     pub deadline: Option<DateTime<Utc>>,
+    /// When the clock fires next.
+    pub timetable: Timetable,
     /// Whether there may be events in the inbox.
     pub inbox_has_more: bool,
     /// Whether waiting instances may have been signalled.
@@ -123,6 +126,7 @@ impl Worker {
             has_polled: false,
             dead: Vec::new(),
             deadline: None,
+            timetable: Timetable::default(),
             inbox_has_more: true,
             signalled: true,
             look_at_requests: Some(Instant::now()),
@@ -147,7 +151,7 @@ impl Worker {
                 return reason;
             }
             self.listen();
-            if let Err(error) = maintenance.run(self) {
+            if let Err(error) = maintenance.run(self).and_then(|()| self.fire_by_clock()) {
                 self.complain(&error);
                 process::wait(None, PAUSE_AFTER_FAILURE);
             }
@@ -178,6 +182,7 @@ impl Worker {
         let hints = self.seat.take_hints();
         self.inbox_has_more |= hints & Seat::INBOX != 0;
         self.signalled |= hints & Seat::SIGNAL != 0;
+        self.timetable.hear(hints);
         if hints & Seat::REQUEST != 0 {
             self.look_at_requests = Some(Instant::now());
         }
@@ -203,7 +208,7 @@ impl Worker {
     }
 
     /// Whether nothing new may begin.
-    fn only_concludes(&self) -> bool {
+    pub fn only_concludes(&self) -> bool {
         !guc::enabled() || self.is_retiring()
     }
 
@@ -247,7 +252,7 @@ impl Worker {
         let lane = self.lanes.next_wake(self.spare() > 0).filter(|_| !self.only_concludes());
         // A deadline that may not be acted on must not keep the worker awake.
         let deadline = self.deadline.filter(|_| !self.only_concludes());
-        let wake = [lane, deadline].into_iter().flatten().min().map(until);
+        let wake = [lane, deadline, self.clock_time()].into_iter().flatten().min().map(until);
         let timeout = wake.unwrap_or(Duration::MAX).min(maintenance.due_in(Instant::now()));
         let timeout = if self.reinforce_at.is_some() { timeout.min(PATIENCE) } else { timeout };
         let requests = self.look_at_requests.filter(|_| !self.only_concludes());
