@@ -6,6 +6,7 @@
 pub mod after;
 pub mod claim;
 mod composite;
+pub mod local;
 pub mod owner;
 pub mod payload;
 pub mod record;

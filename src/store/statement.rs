@@ -36,6 +36,7 @@ statements! {
     CLAIM_EXPIRED = "claim_expired";
     CLAIM_REQUESTED = "claim_requested";
     CLAIM_SIGNALLED = "claim_signalled";
+    CLAIM_TOPIC = "claim_topic";
     CLAIM_WAITING = "claim_waiting";
     COMPARE_REPEAT = "compare_repeat";
     COMPLETE_WAITS = "complete_waits";
@@ -79,6 +80,7 @@ statements! {
     OPERATION_OF_INSTANCE = "operation_of_instance";
     OTHER_GENERATIONS = "other_generations";
     PGMQ_INSTALLED = "pgmq_installed";
+    PGMQ_SCHEMA = "pgmq_schema";
     PLACE_ENTER = "place_enter";
     PLACE_LEAVE = "place_leave";
     PLACE_STATE = "place_state";
@@ -88,18 +90,20 @@ statements! {
     QUEUE_INSERT = "queue_insert";
     QUEUE_UPDATE = "queue_update";
     REPORT_LANES = "report_lanes";
-    REQUEST_CHILDREN = "request_children";
     REQUESTS_IN_HAND = "requests_in_hand";
+    REQUEST_CHILDREN = "request_children";
     RESUME_INSTANCE = "resume_instance";
     RESUME_POINT = "resume_point";
     REVIVE_CHILDREN = "revive_children";
     ROUTE_EVENTS = "route_events";
+    SESSION_SETTINGS = "session_settings";
     SET_ASIDE_EVENT = "set_aside_event";
     SET_WORKFLOW_ENABLED = "set_workflow_enabled";
     SIGNAL_INSERT = "signal_insert";
     TAKE_OVER = "take_over";
     TIED_ROUTE = "tied_route";
     TIMELINE = "timeline";
+    TOPIC_KIND = "topic_kind";
     WAIT_DELETE = "wait_delete";
     WAIT_EVENTS = "wait_events";
     WAIT_INSERT = "wait_insert";

@@ -33,6 +33,8 @@ mod waits;
 
 pub mod wake;
 
+pub use process::pinned_settings;
+
 use pgrx::bgworkers::{BackgroundWorkerBuilder, BgWorkerStartTime};
 use pgrx::pg_sys;
 use std::time::Duration;

@@ -12,6 +12,7 @@ mod reference;
 mod refused;
 mod request;
 mod retry;
+mod sqlstate;
 mod template;
 mod undo;
 mod waits;
