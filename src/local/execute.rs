@@ -70,7 +70,8 @@ pub fn function(target: &Target, arguments: &Arguments) -> Result<Option<String>
             raw::OidInputFunctionCall(pg_sys::Oid::from(pg_sys::F_JSONB_IN), object.as_ptr(), pg_sys::InvalidOid, -1)
         })
     }?;
-    run(plan, &mut [datum]).map_err(Fault::Raised)
+    let result = run(plan, &mut [datum])?;
+    Ok(result.filter(|_| !target.void))
 }
 
 /// Sends a message by the statement, with a plan for this once.
