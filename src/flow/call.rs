@@ -47,28 +47,12 @@ pub enum RenderedCall {
 pub enum Need {
     /// Nothing.
     Nothing,
-    /// The whole context: the value of the path `$`.
+    /// The whole context document.
     Context,
-    /// The time of the event: the value of the path `$.event.time`.
+    /// The time of the event, a JSON string.
     EventTime,
     /// The time of the event as above, and its payload in the facts.
     EventTimeAndPayload,
-}
-
-impl Need {
-    /// The path to evaluate besides the action's own.
-    pub fn path(self) -> Option<&'static str> {
-        match self {
-            Need::Nothing => None,
-            Need::Context => Some("$"),
-            Need::EventTime | Need::EventTimeAndPayload => Some("$.event.time"),
-        }
-    }
-
-    /// Whether the facts must hold the payload.
-    pub fn wants_payload(self) -> bool {
-        self == Need::EventTimeAndPayload
-    }
 }
 
 /// What [`render`] will need for this action.
@@ -81,7 +65,8 @@ pub fn need(local: &LocalAction) -> Need {
     }
 }
 
-/// Renders a call. `values` are those of the action's `paths`, in order; `extra` is the value of [`Need::path`].
+/// Renders a call. `values` are those of the action's `paths`, in order; `extra` is what [`need`]
+/// asked for.
 ///
 /// Errors are permanent: `missing_value`, `many_values`, `expression`, `invalid_topic`.
 pub fn render(

@@ -28,6 +28,11 @@ pub fn class_of(sqlstate: &str) -> Class {
     }
 }
 
+/// The five characters of a packed SQLSTATE: six bits each, as PostgreSQL's MAKE_SQLSTATE packs them.
+pub fn unpacked(code: i32) -> String {
+    (0..5).map(|place| char::from(((code >> (6 * place)) & 0x3f) as u8 + b'0')).collect()
+}
+
 /// The failure behind an error that a call raised.
 pub fn failure(sqlstate: &str, message: &str, hint: Option<&str>) -> Failure {
     let retry_after = if sqlstate == TRY_AGAIN { hint.and_then(wait_in) } else { None };

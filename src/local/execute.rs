@@ -13,8 +13,11 @@ use std::ffi::{CStr, CString, c_char};
 /// Calls whose plan is kept; beyond that the collection starts anew.
 const KEPT: usize = 1_000;
 
+/// A function, the number of its arguments, and whether the last one is the array of a VARIADIC parameter.
+type Key = (pg_sys::Oid, usize, bool);
+
 thread_local! {
-    static PLANS: RefCell<HashMap<(pg_sys::Oid, usize), pg_sys::SPIPlanPtr>> = RefCell::new(HashMap::new());
+    static PLANS: RefCell<HashMap<Key, pg_sys::SPIPlanPtr>> = RefCell::new(HashMap::new());
 }
 
 /// The arguments as one JSON object whose members are numbered from 1.
@@ -22,6 +25,8 @@ pub struct Arguments {
     object: String,
     count: usize,
     context: bool,
+    /// Whether the last one is a JSON array.
+    ends_with_array: bool,
 }
 
 impl Arguments {
@@ -38,6 +43,7 @@ impl Arguments {
             object: format!("{{{}}}", members.join(",")),
             count: values.len(),
             context: array.is_none(),
+            ends_with_array: values.last().is_some_and(|value| value.starts_with('[')),
         })
     }
 
@@ -54,11 +60,12 @@ impl Arguments {
 
 /// Calls a function. `None` is SQL null or no result.
 pub fn function(target: &Target, arguments: &Arguments) -> Result<Option<String>, Fault> {
-    let key = (target.oid, arguments.count());
+    let whole = target.collects.is_some() && arguments.ends_with_array && arguments.count == target.parameters.len();
+    let key = (target.oid, arguments.count, whole);
     let plan = match PLANS.with_borrow(|plans| plans.get(&key).copied()) {
         Some(plan) => plan,
         None => {
-            let plan = prepared(&text(target, arguments.count()), &mut [pg_sys::JSONBOID])?;
+            let plan = prepared(&text(target, arguments.count, whole), &mut [pg_sys::JSONBOID])?;
             keep(key, plan);
             plan
         }
@@ -85,7 +92,7 @@ pub fn send(statement: &str, topic: &str, envelope: &str) -> Result<Option<Strin
     Ok(None)
 }
 
-fn keep(key: (pg_sys::Oid, usize), plan: pg_sys::SPIPlanPtr) {
+fn keep(key: Key, plan: pg_sys::SPIPlanPtr) {
     PLANS.with_borrow_mut(|plans| {
         // SAFETY: kept plans belong to this collection alone; none of them runs now.
         unsafe {
@@ -100,15 +107,16 @@ fn keep(key: (pg_sys::Oid, usize), plan: pg_sys::SPIPlanPtr) {
     });
 }
 
-/// `schema.name(a."1", a."2")` in its frame.
-fn text(target: &Target, count: usize) -> String {
-    let columns: Vec<String> =
-        (1..=count).map(|number| format!("\"{number}\" {}", type_name(target.parameters[number - 1]))).collect();
+/// `schema.name(a."1", a."2")` in its frame. `whole`: the last argument is the array of the VARIADIC parameter.
+fn text(target: &Target, count: usize, whole: bool) -> String {
+    let fixed = target.parameters.len() - usize::from(target.collects.is_some() && !whole);
+    let of = |number: usize| match target.collects {
+        Some(element) if number > fixed => element,
+        _ => target.parameters[number - 1],
+    };
+    let columns: Vec<String> = (1..=count).map(|number| format!("\"{number}\" {}", type_name(of(number)))).collect();
     let names: Vec<String> = (1..=count)
-        .map(|number| {
-            let collects = target.variadic && number == target.parameters.len();
-            format!("{}a.\"{number}\"", if collects { "variadic " } else { "" })
-        })
+        .map(|number| format!("{}a.\"{number}\"", if whole && number == count { "variadic " } else { "" }))
         .collect();
     let call = format!("{}.{}({})", quoted(&target.schema), quoted(&target.name), names.join(", "));
     let arguments = match count {

@@ -18,7 +18,8 @@ mod target;
 mod timer;
 
 pub use crate::flow::call::RenderedCall;
-pub use timer::ended_by_own_timer;
+pub use leftovers::clear_always as clear;
+pub use timer::{ended_by_own_timer, of_generation};
 
 use crate::flow::outcome::Failure;
 use crate::flow::sqlstate;

@@ -3,6 +3,7 @@
 //! pgrx knows the SQLSTATEs of the manual only; what users raise themselves it calls an internal error. So the calls of
 //! this module are declared here and not taken from pgrx, and the jump out of an error is caught where it lands.
 
+use crate::flow::sqlstate::unpacked;
 use cee_scape::{SigJmpBufFields, call_with_sigsetjmp};
 use pgrx::pg_sys;
 use std::ffi::{CStr, c_char};
@@ -98,9 +99,4 @@ impl Raised {
 unsafe fn text(text: *const c_char) -> Option<String> {
     // SAFETY: by contract null or NUL-terminated.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
-}
-
-/// Five characters of six bits each, as MAKE_SQLSTATE packs them.
-fn unpacked(code: i32) -> String {
-    (0..5).map(|place| char::from(((code >> (6 * place)) & 0x3f) as u8 + b'0')).collect()
 }

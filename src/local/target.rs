@@ -20,8 +20,8 @@ pub struct Target {
     pub name: String,
     /// Types of all its input parameters.
     pub parameters: Vec<pg_sys::Oid>,
-    /// Whether the last of them collects any number of arguments.
-    pub variadic: bool,
+    /// Type of the arguments that the last of them collects; `None` when it collects none.
+    pub collects: Option<pg_sys::Oid>,
     /// Whether it returns nothing.
     pub void: bool,
     defaults: usize,
@@ -30,8 +30,13 @@ pub struct Target {
 }
 
 impl Target {
+    fn is_plain(&self) -> bool {
+        self.kind == b'f' && !self.set
+    }
+
     fn takes(&self, arguments: usize) -> bool {
-        (self.parameters.len() - self.defaults..=self.parameters.len()).contains(&arguments)
+        let most = if self.collects.is_some() { usize::MAX } else { self.parameters.len() };
+        (self.parameters.len().saturating_sub(self.defaults)..=most).contains(&arguments)
     }
 }
 
@@ -56,16 +61,19 @@ pub fn find(schema: &str, name: &str, arguments: &Arguments, role: pg_sys::Oid) 
     Ok(target)
 }
 
-/// Like PostgreSQL, the candidate that needs the fewest defaults; of those that take the whole context, one of jsonb.
+/// Like PostgreSQL, the candidate that needs the fewest defaults. The whole context goes to a function of json only.
 fn chosen(all: Vec<Target>, schema: &str, name: &str, arguments: &Arguments) -> Result<Target, Failure> {
     let number = arguments.count();
     let exists = !all.is_empty();
     let mut fitting: Vec<Target> = all.into_iter().filter(|target| target.takes(number)).collect();
+    if arguments.is_context() {
+        fitting.retain(|target| matches!(target.parameters.first(), Some(&(pg_sys::JSONOID | pg_sys::JSONBOID))));
+    }
+    if fitting.iter().any(Target::is_plain) {
+        fitting.retain(Target::is_plain);
+    }
     if let Some(fewest) = fitting.iter().map(|target| target.parameters.len()).min() {
         fitting.retain(|target| target.parameters.len() == fewest);
-    }
-    if arguments.is_context() && fitting.len() > 1 {
-        fitting.retain(|target| target.parameters.first() == Some(&pg_sys::JSONBOID));
     }
     match (fitting.pop(), fitting.is_empty()) {
         (None, _) => {
@@ -130,7 +138,7 @@ unsafe fn described(form: &pg_sys::FormData_pg_proc, schema: &str, name: &str) -
         schema: schema.to_owned(),
         name: name.to_owned(),
         parameters,
-        variadic: form.provariadic != pg_sys::InvalidOid,
+        collects: (form.provariadic != pg_sys::InvalidOid).then_some(form.provariadic),
         void: form.prorettype == pg_sys::VOIDOID,
         defaults: form.pronargdefaults.max(0) as usize,
         kind: form.prokind as u8,
@@ -158,16 +166,16 @@ fn may_execute(function: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     result == pg_sys::AclResult::ACLCHECK_OK
 }
 
-/// The SQL name of a type, with its schema; polymorphic parameters get the argument as jsonb.
+/// The SQL name of a type, with its schema; polymorphic parameters get the argument as jsonb, those of any type as text.
 pub fn type_name(oid: pg_sys::Oid) -> String {
+    let oid = match oid {
+        pg_sys::ANYOID => pg_sys::TEXTOID,
+        pg_sys::ANYELEMENTOID
+        | pg_sys::ANYNONARRAYOID
+        | pg_sys::ANYCOMPATIBLEOID
+        | pg_sys::ANYCOMPATIBLENONARRAYOID => pg_sys::JSONBOID,
+        other => other,
+    };
     // SAFETY: a catalog look-up that returns a NUL-terminated string.
-    unsafe {
-        let oid = if is_polymorphic(oid) { pg_sys::JSONBOID } else { oid };
-        CStr::from_ptr(pg_sys::format_type_be_qualified(oid)).to_string_lossy().into_owned()
-    }
-}
-
-fn is_polymorphic(oid: pg_sys::Oid) -> bool {
-    [pg_sys::ANYELEMENTOID, pg_sys::ANYNONARRAYOID, pg_sys::ANYCOMPATIBLEOID, pg_sys::ANYCOMPATIBLENONARRAYOID, pg_sys::ANYOID]
-        .contains(&oid)
+    unsafe { CStr::from_ptr(pg_sys::format_type_be_qualified(oid)).to_string_lossy().into_owned() }
 }

@@ -4,6 +4,7 @@
 
 use super::board::{Seat, monotonic_ms};
 use super::inbox::InboxMark;
+use super::lane::Lanes;
 use super::serve::Worker;
 use crate::guc;
 use crate::store::upkeep::{self, LaneRow};
@@ -63,7 +64,7 @@ impl Maintenance {
             }
             poll(worker, scan)?;
             if report {
-                report_lanes(worker)?;
+                report_lanes(&mut worker.lanes)?;
             }
             if alert { announce() } else { Ok(()) }
         })?;
@@ -164,9 +165,9 @@ fn poll(worker: &mut Worker, scan: bool) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn report_lanes(worker: &mut Worker) -> Result<(), StoreError> {
-    let rows: Vec<LaneRow> = worker
-        .lanes
+/// Writes how the lanes fare that changed since the last report.
+pub fn report_lanes(lanes: &mut Lanes) -> Result<(), StoreError> {
+    let rows: Vec<LaneRow> = lanes
         .take_changed()
         .into_iter()
         .map(|(lane, report)| LaneRow {

@@ -24,6 +24,7 @@ mod prepare;
 mod process;
 mod render;
 mod serve;
+mod sql;
 mod start;
 mod step;
 mod task;

@@ -76,13 +76,18 @@ pub fn main_workers(database: pg_sys::Oid) {
     board.seats.iter().filter(|seat| seat.is_of(database.to_u32(), Seat::MAIN)).for_each(|seat| seat.hint(Seat::QUEUE));
 }
 
-/// Leaves the hint with every worker of the database and wakes it; the inbox concerns one of them only.
+/// Leaves the hint with every worker of the database that it concerns and wakes it: the inbox one of them, SQL workers
+/// the queue only.
 pub fn workers(database: pg_sys::Oid, hint: u32) {
     use std::sync::atomic::Ordering::Acquire;
     let Some(board) = board() else { return };
     for seat in board.seats.iter().filter(|seat| seat.database.load(Acquire) == database.to_u32()) {
-        let routes = seat.kind.load(Acquire) == Seat::MAIN && seat.worker_no.load(Acquire) == 0;
-        if hint != Seat::INBOX || routes {
+        let main = seat.kind.load(Acquire) == Seat::MAIN;
+        let concerned = match hint {
+            Seat::INBOX => main && seat.worker_no.load(Acquire) == 0,
+            _ => main || hint & Seat::QUEUE != 0,
+        };
+        if concerned {
             seat.hint(hint);
         }
     }
