@@ -111,9 +111,13 @@ impl SqlWorker {
             if let Some(reason) = self.reason_to_leave() {
                 return reason;
             }
-            if let Err(error) = self.listen() {
-                self.complain(&error);
-                process::wait(None, PAUSE_AFTER_FAILURE);
+            match self.listen() {
+                Ok(true) => {}
+                Ok(false) => return Leave::NoExtension,
+                Err(error) => {
+                    self.complain(&error);
+                    process::wait(None, PAUSE_AFTER_FAILURE);
+                }
             }
             if !self.has_work() {
                 self.rest();
@@ -152,24 +156,28 @@ impl SqlWorker {
         process::wait(None, lane.min(poll).max(Duration::from_millis(1)));
     }
 
-    /// Shows a sign of life, and looks at the queue when somebody says so, and now and then.
-    fn listen(&mut self) -> Result<(), StoreError> {
+    /// Shows a sign of life, and looks at the queue when somebody says so, and now and then. False when the extension is
+    /// gone.
+    fn listen(&mut self) -> Result<bool, StoreError> {
         self.seat.heartbeat.store(monotonic_ms(), Ordering::Release);
         let (told, now) = (self.seat.take_hints() & Seat::QUEUE != 0, Instant::now());
         if !told && now < self.next_poll {
-            return Ok(());
+            return Ok(true);
         }
         let report = self.worker_no == 0 && now >= self.next_report;
         let SqlWorker { lanes, extension, .. } = self;
-        store::transaction(|| {
+        let present = store::transaction(|| {
             if !store::extension_is_present(*extension) {
-                return Ok(());
+                return Ok(false);
             }
             work::lanes_due()?
                 .into_iter()
                 .filter(|(lane, _)| is_local(lane))
                 .for_each(|(lane, due)| lanes.await_due(&lane, due));
-            if report { report_lanes(lanes) } else { Ok(()) }
+            if report {
+                report_lanes(lanes)?;
+            }
+            Ok(true)
         })?;
         self.next_poll = now + guc::poll_interval();
         if report {
@@ -177,7 +185,7 @@ impl SqlWorker {
         }
         // SAFETY: tells autovacuum what this long-lived session did; outside of a transaction.
         unsafe { pg_sys::pgstat_report_stat(true) };
-        Ok(())
+        Ok(present)
     }
 
     /// Claims an instance, makes its call, and goes on as long as there is one to make. False when the extension is gone.
