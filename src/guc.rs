@@ -10,6 +10,7 @@ use std::time::Duration;
 
 static ENABLED: GucSetting<bool> = GucSetting::<bool>::new(true);
 static WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
+static SQL_WORKERS: GucSetting<i32> = GucSetting::<i32>::new(1);
 static HTTP_THREADS: GucSetting<i32> = GucSetting::<i32>::new(256);
 static CLAIM_BATCH: GucSetting<i32> = GucSetting::<i32>::new(200);
 static LANE_MAX_IN_FLIGHT: GucSetting<i32> = GucSetting::<i32>::new(64);
@@ -42,6 +43,14 @@ pub fn init() {
         16,
         GucFlags::default(),
         c"Starts this many workers in each database that holds the extension.",
+    );
+    number(
+        c"rea.sql_workers",
+        &SQL_WORKERS,
+        0,
+        16,
+        GucFlags::default(),
+        c"Starts this many processes for local actions and messages in each database that holds the extension.",
     );
     number(
         c"rea.http_threads",
@@ -209,6 +218,10 @@ pub fn enabled() -> bool {
 /// Workers per database, 1–16.
 pub fn workers() -> usize {
     count(&WORKERS)
+}
+/// SQL workers per database, 0–16.
+pub fn sql_workers() -> usize {
+    count(&SQL_WORKERS)
 }
 /// Upper bound of HTTP threads per worker.
 pub fn http_threads() -> usize {

@@ -7,6 +7,7 @@
 //! * [`flow`]: the pure decisions: definitions, templates, retry, the state machine;
 //! * [`store`]: the only place that talks to PostgreSQL: one function per statement of `sql/query/`;
 //! * [`worker`]: the processes: launcher, worker loop, wake-up at commit;
+//! * [`local`]: calls in the database as other roles: the only place that runs other people's SQL;
 //! * [`action`]: the threads that perform HTTP requests and never touch PostgreSQL;
 //! * [`guc`] and [`error`]: the settings, and the SQLSTATE of every error.
 
@@ -17,6 +18,7 @@ pub mod api;
 pub mod error;
 pub mod flow;
 pub mod guc;
+pub mod local;
 pub mod store;
 pub mod worker;
 
@@ -29,12 +31,13 @@ pgrx::extension_sql_file!("../sql/schema/30_instance.sql", name = "instance", re
 pgrx::extension_sql_file!("../sql/schema/32_flow.sql", name = "flow", requires = ["instance"]);
 pgrx::extension_sql_file!("../sql/schema/35_schedule.sql", name = "schedule", requires = ["flow"]);
 pgrx::extension_sql_file!("../sql/schema/40_log.sql", name = "log", requires = ["schedule"]);
-pgrx::extension_sql_file!("../sql/schema/50_worker.sql", name = "worker", requires = ["log"]);
+pgrx::extension_sql_file!("../sql/schema/45_message.sql", name = "message", requires = ["log"]);
+pgrx::extension_sql_file!("../sql/schema/50_worker.sql", name = "worker", requires = ["message"]);
 pgrx::extension_sql_file!("../sql/schema/55_change.sql", name = "change", requires = ["worker"]);
 pgrx::extension_sql_file!("../sql/schema/60_application.sql", name = "application", requires = ["change"]);
 pgrx::extension_sql_file!("../sql/schema/61_administration.sql", name = "administration", requires = ["application"]);
-pgrx::extension_sql_file!("../sql/schema/62_schedule.sql", name = "schedules", requires = ["administration"]);
-pgrx::extension_sql_file!("../sql/schema/70_view.sql", name = "view", requires = ["schedules"]);
+pgrx::extension_sql_file!("../sql/schema/62_schedule.sql", name = "schedule_api", requires = ["administration"]);
+pgrx::extension_sql_file!("../sql/schema/70_view.sql", name = "view", requires = ["schedule_api"]);
 pgrx::extension_sql_file!("../sql/schema/80_grant.sql", name = "grant", requires = ["view"]);
 pgrx::extension_sql_file!("../sql/schema/90_dump.sql", name = "dump", requires = ["grant"], finalize);
 

@@ -21,7 +21,7 @@ select e.biz_key, e.event_id, e.event_type, e.source, i.instance_id, i.workflow_
             when d.fire_at > pg_catalog.clock_timestamp() then
                 'fires at ' || pg_catalog.to_char(d.fire_at, 'YYYY-MM-DD HH24:MI:SSOF')
             when pg_catalog.current_setting('rea.enabled', true) = 'off' then 'rea.enabled is off'
-            when not exists (select from rea.live_worker) then 'waiting for a worker: none is running'
+            when not exists (select from rea.live_worker w where w.kind = 'main') then 'waiting for a worker: none is running'
             else 'waiting to be routed' end as waiting_for,
        i.error_code, i.error, coalesce(i.steps, '{}') as steps,
        coalesce(i.create_time, e.create_time) as create_time,

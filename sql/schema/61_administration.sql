@@ -102,25 +102,28 @@ returns table (
     worker_no        integer,
     pid              integer,
     generation       bigint,
-    heartbeat_age_ms bigint)
+    heartbeat_age_ms bigint,
+    kind             text)
 language c stable parallel restricted as 'MODULE_PATHNAME', 'rea_worker_seats';
 comment on function rea.worker_seats() is
-    'The workers of this database, as shared memory has them; no row when the library is not preloaded';
+    'The workers of this database, as shared memory has them; no row when the library is not preloaded. kind is main, or '
+    'sql for those that make calls in the database';
 
 create view rea.live_worker as
-select w.worker_no, w.pid, w.generation, w.heartbeat_age_ms
+select w.worker_no, w.pid, w.generation, w.heartbeat_age_ms, w.kind
 from rea.worker_seats() w
 where w.generation <> 0
-  and w.heartbeat_age_ms <
-      coalesce(1000 * extract(epoch from current_setting('rea.heartbeat_timeout', true)::interval), 30000);
+  and (w.kind = 'sql' or w.heartbeat_age_ms <
+       coalesce(1000 * extract(epoch from current_setting('rea.heartbeat_timeout', true)::interval), 30000));
 comment on view rea.live_worker is
-    'Workers that have started and moved within rea.heartbeat_timeout; granted to nobody, the other views read it';
+    'Workers that have started and moved within rea.heartbeat_timeout, and SQL workers as long as their process lives; '
+    'granted to nobody, the other views read it';
 
 create function rea.server_state()
 returns jsonb language c stable parallel restricted as 'MODULE_PATHNAME', 'rea_server_state';
 comment on function rea.server_state() is
     'What the library knows of itself: {preloaded, libraryVersion, launcherPid, outOfSlots, conflictingRepeats, '
-    'enabled, workers}';
+    'enabled, workers, sqlWorkers}';
 
 -- Runs as the owner: it needs no caller, and what it tells holds no business data.
 create function rea.doctor()
@@ -134,12 +137,14 @@ as $doctor$
                (r.state ->> 'conflictingRepeats')::bigint as repeats,
                (r.state ->> 'enabled')::boolean as enabled,
                (r.state ->> 'workers')::integer as workers,
+               (r.state ->> 'sqlWorkers')::integer as sql_workers,
                r.state ->> 'libraryVersion' as library_version,
                (select e.extversion from pg_extension e where e.extname = 'rea') as extension_version,
                pg_is_in_recovery() as standby
         from rea.server_state() r (state)
     ), live as materialized (
-        select count(*) as workers from rea.live_worker
+        select count(*) filter (where w.kind = 'main') as workers, count(*) filter (where w.kind = 'sql') as sql_workers
+        from rea.live_worker w
     ), lane as (
         (select q.lane from rea.work_queue q order by q.lane limit 1)
         union all
@@ -209,7 +214,13 @@ as $doctor$
          'The view rea.instances shows them as PAUSED and why; call rea.resume_instance for each.'),
         (11, 'repeats', case when s.repeats > 0 then 'warning' else 'ok' end,
          format('%s events since server start came again with the same id but other contents', s.repeats),
-         'The first one counts, the others started nothing: make sure that different events have different ids.')
+         'The first one counts, the others started nothing: make sure that different events have different ids.'),
+        (12, 'sql_workers', case when l.sql_workers >= s.sql_workers or s.standby then 'ok' else 'warning' end,
+         format('%s of %s running in this database', l.sql_workers, s.sql_workers),
+         case when s.out_of_slots
+              then 'No background worker slot is free: raise max_worker_processes and restart the server.'
+              else 'Local actions and messages wait for them. They start within seconds; if they do not, the server log '
+                   'says why.' end)
     ) c (position, check_name, status, detail, remedy)
     order by c.position
 $doctor$;

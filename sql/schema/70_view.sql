@@ -44,7 +44,8 @@ select i.instance_id, i.event_uid, e.event_type, i.event_id, i.source, i.biz_key
            when i.status = 'PAUSED' then
                format('paused %s: resume_instance lets it go on', coalesce('after ' || i.error_code, 'by hand'))
            when current_setting('rea.enabled', true) = 'off' then 'rea.enabled is off'
-           when not exists (select from rea.live_worker) then 'waiting for a worker: none is running'
+           when not exists (select from rea.live_worker w where w.kind = 'main') then
+               'waiting for a worker: none is running'
            when i.status = 'RUNNING' and q.owner_generation not in (select w.generation from rea.live_worker w) then
                'waiting to be taken back from a worker that vanished'
            when i.status = 'RUNNING' then
@@ -208,12 +209,13 @@ comment on column rea.backlog.age is 'Time since oldest';
 
 create view rea.workers as
 select w.worker_no, w.pid, w.generation, w.heartbeat_age_ms, l.pid is not null as live, g.start_time,
-       a.state, a.wait_event, a.query as activity
+       a.state, a.wait_event, a.query as activity, w.kind
 from rea.worker_seats() w
-left join rea.live_worker l on l.worker_no = w.worker_no and l.pid = w.pid
+left join rea.live_worker l on l.pid = w.pid
 left join rea.work_generation g on g.generation = w.generation
 left join pg_stat_activity a on a.pid = w.pid;
 comment on view rea.workers is 'The workers of this database';
+comment on column rea.workers.kind is 'main, or sql for those that make the calls of local actions and messages';
 comment on column rea.workers.generation is 'Number of its start; the owner mark of the instances it holds';
 comment on column rea.workers.heartbeat_age_ms is 'Time since its last sign of life in ms';
 comment on column rea.workers.live is

@@ -24,6 +24,7 @@ fn worker_seats(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
             seat.process.pid.load(Ordering::Acquire).into_datum(),
             seat.generation.load(Ordering::Acquire).into_datum(),
             (monotonic_ms() - seat.heartbeat.load(Ordering::Acquire)).into_datum(),
+            if seat.kind.load(Ordering::Acquire) == Seat::SQL { "sql" } else { "main" }.into_datum(),
         ]
     });
     super::return_rows(call, rows);
@@ -40,6 +41,7 @@ fn server_state(_call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
         "conflictingRepeats": board.map_or(0, |board| board.conflicting_repeats.load(Ordering::Relaxed)),
         "enabled": guc::enabled(),
         "workers": guc::workers(),
+        "sqlWorkers": guc::sql_workers(),
     });
     returned(JsonB(state))
 }

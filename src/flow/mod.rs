@@ -21,11 +21,13 @@ pub mod expression;
 pub mod template;
 
 pub mod address;
+pub mod call;
 pub mod request;
 
 pub mod outcome;
 pub mod response;
 pub mod retry;
+pub mod sqlstate;
 
 pub mod instance;
 pub mod join;

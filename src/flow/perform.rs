@@ -92,6 +92,17 @@ pub enum Transport {
     Pgmq,
 }
 
+impl Transport {
+    /// Its name in definitions, logs and `rea.message_topic`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Transport::Notify => "notify",
+            Transport::Logical => "logical",
+            Transport::Pgmq => "pgmq",
+        }
+    }
+}
+
 /// Whether a message asks for something or reports it; the two never share a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
@@ -99,6 +110,16 @@ pub enum MessageKind {
     Command,
     /// This happened.
     Event,
+}
+
+impl MessageKind {
+    /// Its name in definitions and envelopes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            MessageKind::Command => "command",
+            MessageKind::Event => "event",
+        }
+    }
 }
 
 /// A script.

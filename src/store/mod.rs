@@ -6,6 +6,7 @@
 pub mod after;
 pub mod claim;
 mod composite;
+pub mod local;
 pub mod owner;
 pub mod payload;
 pub mod record;
@@ -54,6 +55,9 @@ pub enum StoreError {
         /// What is wrong.
         problem: String,
     },
+    /// The transaction was rolled back on purpose.
+    #[error("rolled back")]
+    RolledBack,
     /// SPI refused a call.
     #[error("could not run statement {statement}: SPI code {code}")]
     Spi {
@@ -81,7 +85,7 @@ impl StoreError {
                     | ERRCODE_INSUFFICIENT_RESOURCES
                     | ERRCODE_IO_ERROR
             ),
-            StoreError::Column { .. } | StoreError::Spi { .. } => false,
+            StoreError::Column { .. } | StoreError::Spi { .. } | StoreError::RolledBack => false,
         }
     }
 }

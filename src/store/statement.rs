@@ -37,6 +37,7 @@ statements! {
     CLAIM_EXPIRED = "claim_expired";
     CLAIM_REQUESTED = "claim_requested";
     CLAIM_SIGNALLED = "claim_signalled";
+    CLAIM_TOPIC = "claim_topic";
     CLAIM_WAITING = "claim_waiting";
     COMPARE_REPEAT = "compare_repeat";
     COMPLETE_WAITS = "complete_waits";
@@ -89,6 +90,7 @@ statements! {
     OTHER_GENERATIONS = "other_generations";
     PAUSE_SCHEDULE = "pause_schedule";
     PGMQ_INSTALLED = "pgmq_installed";
+    PGMQ_SCHEMA = "pgmq_schema";
     PLACE_ENTER = "place_enter";
     PLACE_LEAVE = "place_leave";
     PLACE_STATE = "place_state";
@@ -108,12 +110,14 @@ statements! {
     REVIVE_CHILDREN = "revive_children";
     ROUTE_EVENTS = "route_events";
     SCHEDULE_FIRED = "schedule_fired";
+    SESSION_SETTINGS = "session_settings";
     SET_ASIDE_EVENT = "set_aside_event";
     SET_WORKFLOW_ENABLED = "set_workflow_enabled";
     SIGNAL_INSERT = "signal_insert";
     TAKE_OVER = "take_over";
     TIED_ROUTE = "tied_route";
     TIMELINE = "timeline";
+    TOPIC_KIND = "topic_kind";
     WAIT_DELETE = "wait_delete";
     WAIT_EVENTS = "wait_events";
     WAIT_INSERT = "wait_insert";

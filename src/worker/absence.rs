@@ -87,8 +87,15 @@ unsafe extern "C-unwind" fn make_way(
 #[pg_guard]
 unsafe extern "C-unwind" fn send_away(node: *mut pg_sys::Node) {
     // SAFETY: the node of a valid statement.
-    if let Some(database) = unsafe { wanted_alone(node) } {
-        keep_away(database);
+    unsafe {
+        if let Some(database) = wanted_alone(node) {
+            keep_away(database);
+        }
+        if drops_extension(node)
+            && let Some(board) = board()
+        {
+            board.end_calls(pg_sys::MyDatabaseId);
+        }
     }
 }
 
@@ -111,6 +118,38 @@ unsafe fn wanted_alone(node: *mut pg_sys::Node) -> Option<pg_sys::Oid> {
         };
         let database = pg_sys::get_database_oid(name, true);
         (database != pg_sys::InvalidOid && may_command(database)).then_some(database)
+    }
+}
+
+/// Whether the command drops rea here, and the caller may: calls that run may hold locks on its tables for hours.
+unsafe fn drops_extension(node: *mut pg_sys::Node) -> bool {
+    // SAFETY: the tag says what the node is; DROP EXTENSION lists names as String nodes.
+    unsafe {
+        if (*node).type_ != pg_sys::NodeTag::T_DropStmt {
+            return false;
+        }
+        let drop = node.cast::<pg_sys::DropStmt>();
+        if (*drop).removeType != pg_sys::ObjectType::OBJECT_EXTENSION {
+            return false;
+        }
+        let names = pgrx::PgList::<pg_sys::String>::from_pg((*drop).objects);
+        let named = names.iter_ptr().any(|name| CStr::from_ptr((*name).sval) == c"rea");
+        named && may_drop()
+    }
+}
+
+fn may_drop() -> bool {
+    // SAFETY: catalog look-ups inside the command's transaction.
+    unsafe {
+        let (role, extension) = (pg_sys::GetUserId(), pg_sys::get_extension_oid(c"rea".as_ptr(), true));
+        if extension == pg_sys::InvalidOid {
+            return false;
+        }
+        #[cfg(feature = "pg15")]
+        let owns = pg_sys::pg_extension_ownercheck(extension, role);
+        #[cfg(not(feature = "pg15"))]
+        let owns = pg_sys::object_ownercheck(pg_sys::ExtensionRelationId, extension, role);
+        owns || pg_sys::superuser()
     }
 }
 
@@ -148,6 +187,7 @@ fn keep_away(database: pg_sys::Oid) {
     PLACE.set(board.keep_away(database));
     let until = Instant::now() + PATIENCE;
     while let Some(seat) = board.seats.iter().find(at_work) {
+        board.end_calls(database);
         seat.process.wake();
         board.launcher.wake();
         if PLACE.get().is_none() || Instant::now() > until {

@@ -8,11 +8,13 @@ use pgrx::{PgAtomic, pg_shmem_init, pg_sys, prelude::*};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Workers of all databases together.
-pub const SEATS: usize = 64;
+/// Workers of all databases together, SQL workers included.
+pub const SEATS: usize = 128;
 /// Sessions in wait_operation at once.
 pub const WAITERS: usize = 256;
 const NEWS: usize = 64;
+/// Generations remembered that ended because a call would not stop.
+const OVERDUE: usize = 64;
 /// Commands at once that want a database to themselves.
 const ABSENCES: usize = 16;
 
@@ -31,6 +33,8 @@ pub struct Board {
     news: [AtomicU32; NEWS],
     /// Databases that a command wants to itself: their workers leave and none is started.
     kept_away: [AtomicU32; ABSENCES],
+    /// Generations whose process ended itself because a call would not stop after its time; 0 where there is none.
+    pub overdue: [AtomicI64; OVERDUE],
     /// Set when more databases had news than fit: the launcher looks at all.
     pub news_overflow: AtomicBool,
     /// 1 while a database could not get a worker for want of a slot (see doctor).
@@ -52,12 +56,16 @@ pub struct Seat {
     pub process: Process,
     /// Database it works for; 0 when the seat is free.
     pub database: AtomicU32,
-    /// Its number in that database, from 0.
+    /// What it does: see the constants of [`Seat`].
+    pub kind: AtomicU32,
+    /// Its number in that database among those of its kind, from 0.
     pub worker_no: AtomicU32,
     /// Where its life stands: see the constants of [`Seat`].
     pub state: AtomicU32,
     /// Its generation; 0 before it has one.
     pub generation: AtomicI64,
+    /// Whether a call in the database runs in it: it cannot look at its latch then.
+    pub calling: AtomicBool,
     /// Last sign of life, in ms of the monotonic clock.
     pub heartbeat: AtomicI64,
     hints: AtomicU32,
@@ -83,6 +91,11 @@ impl Seat {
     /// The worker left because the database does not hold the extension.
     pub const NO_EXTENSION: u32 = 4;
 
+    /// Kind: routes events, performs requests, minds deadlines.
+    pub const MAIN: u32 = 0;
+    /// Kind: makes calls in the database, and nothing else.
+    pub const SQL: u32 = 1;
+
     /// Hint: there may be new events.
     pub const INBOX: u32 = 1;
     /// Hint: there may be new or changed queue rows.
@@ -105,9 +118,23 @@ impl Seat {
         self.process.wake();
     }
 
+    /// Whether somebody sits here, or is about to, who is of this kind and works for this database.
+    pub fn is_of(&self, database: u32, kind: u32) -> bool {
+        self.database.load(Ordering::Acquire) == database && self.kind.load(Ordering::Acquire) == kind
+    }
+
+    /// Whether a live SQL worker of this database sits here. Its calls may take hours, in which it cannot move: it lives
+    /// as long as its process.
+    pub fn calls_for(&self, database: pg_sys::Oid) -> bool {
+        self.is_of(database.to_u32(), Self::SQL)
+            && self.state.load(Ordering::Acquire) == Self::RUNNING
+            && self.generation.load(Ordering::Acquire) != 0
+            && self.process.is_alive()
+    }
+
     /// Whether a live worker of this database sits here; one that has not moved for `silence_ms` is not live.
     pub fn serves(&self, database: pg_sys::Oid, now_ms: i64, silence_ms: i64) -> bool {
-        self.database.load(Ordering::Acquire) == database.to_u32()
+        self.is_of(database.to_u32(), Self::MAIN)
             && self.state.load(Ordering::Acquire) == Self::RUNNING
             && self.generation.load(Ordering::Acquire) != 0
             && now_ms - self.heartbeat.load(Ordering::Acquire) < silence_ms
@@ -132,6 +159,22 @@ impl Process {
         self.latch.store(0, Ordering::Release);
     }
 
+    /// Whether the process exists.
+    pub fn is_alive(&self) -> bool {
+        let pid = self.pid.load(Ordering::Acquire);
+        // SAFETY: signal 0 only asks.
+        pid != 0 && unsafe { libc::kill(pid, 0) } == 0
+    }
+
+    /// Asks the process to end, as pg_terminate_backend does.
+    pub fn terminate(&self) {
+        let pid = self.pid.load(Ordering::Acquire);
+        if pid != 0 {
+            // SAFETY: a process of this server, which removes its entry before it ends.
+            unsafe { libc::kill(pid, libc::SIGTERM) };
+        }
+    }
+
     /// Sets the latch; a stale one belongs to some other process by now, which just looks once more.
     pub fn wake(&self) {
         let latch = self.latch.load(Ordering::Acquire) as *mut pg_sys::Latch;
@@ -149,15 +192,18 @@ impl Board {
             seats: std::array::from_fn(|_| Seat {
                 process: Process::none(),
                 database: AtomicU32::new(0),
+                kind: AtomicU32::new(Seat::MAIN),
                 worker_no: AtomicU32::new(0),
                 state: AtomicU32::new(Seat::FREE),
                 generation: AtomicI64::new(0),
+                calling: AtomicBool::new(false),
                 heartbeat: AtomicI64::new(0),
                 hints: AtomicU32::new(0),
             }),
             waiters: std::array::from_fn(|_| Waiter { process: Process::none(), event: AtomicU64::new(0) }),
             news: std::array::from_fn(|_| AtomicU32::new(0)),
             kept_away: std::array::from_fn(|_| AtomicU32::new(0)),
+            overdue: std::array::from_fn(|_| AtomicI64::new(0)),
             news_overflow: AtomicBool::new(false),
             out_of_slots: AtomicBool::new(false),
             conflicting_repeats: AtomicU64::new(0),
@@ -199,7 +245,19 @@ impl Board {
         self.news.iter().map(|place| place.swap(0, Ordering::AcqRel)).filter(|database| *database != 0).collect()
     }
 
-    /// Seats of this database's live workers, in order of worker number.
+    /// Ends the calls that run in this database: who needs it, or the extension, cannot wait for them.
+    pub fn end_calls(&self, database: pg_sys::Oid) {
+        let calls = |seat: &&Seat| seat.calls_for(database) && seat.calling.load(Ordering::Acquire);
+        self.seats.iter().filter(calls).for_each(|seat| seat.process.terminate());
+    }
+
+    /// Generations of this database whose process is alive, SQL workers included.
+    pub fn live_generations(&self, database: pg_sys::Oid) -> Vec<i64> {
+        let sql = self.seats.iter().filter(|seat| seat.calls_for(database));
+        self.live_seats(database).into_iter().chain(sql).map(|seat| seat.generation.load(Ordering::Acquire)).collect()
+    }
+
+    /// Seats of this database's live workers, in order of worker number; SQL workers are not among them.
     pub fn live_seats(&self, database: pg_sys::Oid) -> Vec<&Seat> {
         let (now, silence) = (monotonic_ms(), crate::guc::heartbeat_timeout().as_millis() as i64);
         let mut seats: Vec<&Seat> = self.seats.iter().filter(|seat| seat.serves(database, now, silence)).collect();

@@ -5,11 +5,14 @@ use super::draft::{Attempt, Draft};
 use super::held::Held;
 use super::turn::Turn;
 use crate::action::Completion;
+use crate::flow::definition::{Action, Perform};
 use crate::flow::instance::{Next, Status, after_attempt};
 use crate::flow::outcome::{Class, Failure, Outcome};
+use crate::flow::sqlstate;
 use crate::store::StoreError;
 use crate::store::work::Question;
 use chrono::{DateTime, Utc};
+use std::time::Duration;
 
 impl Turn<'_> {
     /// Judges completed attempts and carries out what follows.
@@ -82,6 +85,7 @@ impl Turn<'_> {
             draft.note_step("SUCCESS", output.as_deref());
         }
         let failure = failure.or_else(|| self.context_fault(draft));
+        self.failure = failure.clone();
         let outcome = failure.clone().map_or(Outcome::Success, Outcome::Failure);
         let limits = &self.settings.limits;
         let next = after_attempt(action, &draft.held.progress, &outcome, self.now, fastrand::f64(), limits);
@@ -102,7 +106,9 @@ impl Turn<'_> {
     }
 
     /// Records the attempt of an instance whose worker vanished.
-    pub fn record_loss(&mut self, draft: &mut Draft) -> Result<(), StoreError> {
+    ///
+    /// `overdue`: its process ended itself because the call in it would not stop after its time.
+    pub fn record_loss(&mut self, draft: &mut Draft, overdue: bool) -> Result<(), StoreError> {
         if draft.held.status == Status::Compensating {
             self.settle_undo(draft)?;
         }
@@ -111,34 +117,44 @@ impl Turn<'_> {
             draft.finish(Status::Failed, Some(("definition", "the definition cannot be used")), self.now);
             return Ok(());
         };
-        let message = "the worker vanished during the attempt; whether the request was carried out is not known";
-        let failure =
-            Failure { code: "worker_lost".into(), message: message.into(), class: Class::Unknown, retry_after: None };
-        let next = after_attempt(
-            action,
-            &draft.held.progress,
-            &Outcome::Lost,
-            self.now,
-            fastrand::f64(),
-            &self.settings.limits,
-        );
+        let (failure, outcome) = loss(action, overdue, self.settings.action_timeout);
+        let limits = &self.settings.limits;
+        let next = after_attempt(action, &draft.held.progress, &outcome, self.now, fastrand::f64(), limits);
         let start = draft.held.tried.unwrap_or(self.now);
         let attempt = Attempt {
             start,
             end: self.now,
             cost_ms: (self.now - start).num_milliseconds().clamp(0, i64::from(i32::MAX)) as i32,
-            status: "LOST",
+            status: if outcome == Outcome::Lost { "LOST" } else { "FAILED" },
             request: None,
             response: None,
             failure: Some(failure.clone()),
         };
-        draft.log(attempt, None, self.settings.summary_chars);
+        draft.log(attempt, Some(&next), self.settings.summary_chars);
         match next {
             Next::RepeatNow => draft.repeat_alone(self.now),
             next => draft.carry_out(next, Some(&failure), self.now),
         }
         Ok(())
     }
+}
+
+/// What became of an attempt whose worker vanished. A call in the database was rolled back with it.
+fn loss(action: &Action, overdue: bool, default_timeout: Duration) -> (Failure, Outcome) {
+    let (message, class) = match &action.perform {
+        Perform::Local(local) if overdue => {
+            let stated = local.timeout_ms.map(|ms| Duration::from_millis(u64::from(ms)));
+            let failure = sqlstate::timeout(stated.unwrap_or(default_timeout));
+            return (failure.clone(), Outcome::Failure(failure));
+        }
+        Perform::Local(_) => ("the worker vanished during the call; what it did was rolled back", Class::Retry),
+        _ => (
+            "the worker vanished during the attempt; whether the request was carried out is not known",
+            Class::Unknown,
+        ),
+    };
+    let failure = Failure { code: "worker_lost".into(), message: message.into(), class, retry_after: None };
+    (failure, Outcome::Lost)
 }
 
 /// The paths of a template, with the document they are asked of.

@@ -4,6 +4,7 @@ use super::held::Held;
 use super::lane::Ledger;
 use super::task::Task;
 use crate::flow::instance::Status;
+use crate::flow::outcome::Failure;
 use crate::store::StoreError;
 use crate::store::record::{self, InstanceError, More, Place, Record};
 use chrono::{DateTime, Utc};
@@ -42,6 +43,10 @@ pub struct Effects {
     pub requested: bool,
     /// Whether events went into the inbox.
     pub emitted: bool,
+    /// Why the last of the concluded attempts failed.
+    pub failure: Option<Failure>,
+    /// Instances that turned out to be in other hands; nothing was written about them.
+    pub refused: usize,
 }
 
 impl Effects {
@@ -62,6 +67,8 @@ impl Effects {
             signalled: false,
             requested: false,
             emitted: false,
+            failure: None,
+            refused: 0,
         }
     }
 

@@ -22,10 +22,11 @@ impl Turn<'_> {
     /// Takes over what a dead generation held: its attempts are lost.
     pub fn rescue(&mut self, intake: &Intake) -> Result<usize, StoreError> {
         let Some(dead) = intake.dead_generation else { return Ok(0) };
+        let overdue = crate::local::ended_by_own_timer(dead);
         let drafts = self.adopt_all(claim::take_over(dead, self.generation, intake.batch)?)?;
         let count = drafts.len();
         for mut draft in drafts {
-            self.record_loss(&mut draft)?;
+            self.record_loss(&mut draft, overdue)?;
             self.drafts.push(draft);
         }
         Ok(count)

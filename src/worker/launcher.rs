@@ -171,15 +171,17 @@ impl Launcher {
             .map(|(oid, _)| *oid)
             .collect();
         for oid in due {
-            for worker_no in 0..guc::workers() as u32 {
-                if self.seat_of(oid, worker_no).is_some() {
+            let main = (0..guc::workers() as u32).map(|worker_no| (Seat::MAIN, worker_no));
+            let sql = (0..guc::sql_workers() as u32).map(|worker_no| (Seat::SQL, worker_no));
+            for (kind, worker_no) in main.chain(sql) {
+                if self.seat_of(oid, kind, worker_no).is_some() {
                     continue;
                 }
                 // The first one finds out whether the extension is there; the others follow.
-                if worker_no > 0 && !self.is_at_work(oid) {
+                if (kind, worker_no) != (Seat::MAIN, 0) && !self.is_at_work(oid) {
                     break;
                 }
-                let started = self.start(oid, worker_no, now);
+                let started = self.start(oid, kind, worker_no, now);
                 if let Some(database) = self.databases.get_mut(&oid) {
                     database.lacks_slot = !started;
                 }
@@ -201,33 +203,37 @@ impl Launcher {
         }
     }
 
-    fn seat_of(&self, database: u32, worker_no: u32) -> Option<&'static Seat> {
+    fn seat_of(&self, database: u32, kind: u32, worker_no: u32) -> Option<&'static Seat> {
         self.board.seats.iter().find(|seat| {
             seat.state.load(Ordering::Acquire) != Seat::FREE
-                && seat.database.load(Ordering::Acquire) == database
+                && seat.is_of(database, kind)
                 && seat.worker_no.load(Ordering::Acquire) == worker_no
         })
     }
 
     fn is_at_work(&self, database: u32) -> bool {
-        self.seat_of(database, 0).is_some_and(|seat| seat.generation.load(Ordering::Acquire) != 0)
+        self.seat_of(database, Seat::MAIN, 0).is_some_and(|seat| seat.generation.load(Ordering::Acquire) != 0)
     }
 
     /// Takes a seat and asks for a process. False when there is no seat or no slot.
-    fn start(&mut self, database: u32, worker_no: u32, now: Instant) -> bool {
+    fn start(&mut self, database: u32, kind: u32, worker_no: u32, now: Instant) -> bool {
         let free = (0..SEATS).find(|index| self.board.seats[*index].state.load(Ordering::Acquire) == Seat::FREE);
         let Some(index) = free else { return false };
         let seat = &self.board.seats[index];
         seat.database.store(database, Ordering::Release);
+        seat.kind.store(kind, Ordering::Release);
         seat.worker_no.store(worker_no, Ordering::Release);
+        seat.calling.store(false, Ordering::Release);
         seat.generation.store(0, Ordering::Release);
         seat.heartbeat.store(monotonic_ms(), Ordering::Release);
         seat.take_hints();
         seat.state.store(Seat::STARTING, Ordering::Release);
-        let started = BackgroundWorkerBuilder::new(&format!("rea worker {worker_no}"))
-            .set_type("rea worker")
+        let (name, function) =
+            if kind == Seat::SQL { ("rea SQL worker", "rea_sql_worker_main") } else { ("rea worker", "rea_worker_main") };
+        let started = BackgroundWorkerBuilder::new(&format!("{name} {worker_no}"))
+            .set_type(name)
             .set_library(LIBRARY)
-            .set_function("rea_worker_main")
+            .set_function(function)
             .set_argument(Some(pg_sys::Datum::from(index)))
             .set_notify_pid(unsafe { pg_sys::MyProcPid })
             .enable_spi_access()
@@ -260,8 +266,21 @@ static MY_SEAT: AtomicPtr<Seat> = AtomicPtr::new(std::ptr::null_mut());
 #[pg_guard]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn rea_worker_main(argument: pg_sys::Datum) {
+    let Some((seat, extension)) = take_seat(argument) else { return };
+    let Some(mut worker) = Worker::start(seat, extension) else { return };
+    // The other workers of the database wait until this one is at work.
+    worker.board.launcher.wake();
+    let reason = worker.serve();
+    pgrx::debug1!("rea worker leaves: {reason:?}");
+    // Threads may be stuck in requests: the process ends without waiting for them.
+    std::mem::forget(worker);
+}
+
+/// Connects a new process to its database and sits down. `None` when the extension is not there, or the seat is not
+/// kept for it any more. The argument is the index of its seat.
+pub fn take_seat(argument: pg_sys::Datum) -> Option<(&'static Seat, pg_sys::Oid)> {
     process::handle_signals();
-    let Some(seat) = board().and_then(|board| board.seats.get(argument.value())) else { return };
+    let seat = board().and_then(|board| board.seats.get(argument.value()))?;
     MY_SEAT.store(std::ptr::from_ref(seat).cast_mut(), Ordering::Release);
     // SAFETY: the callback only touches shared memory. The user is the bootstrap superuser, whatever its name.
     unsafe {
@@ -276,18 +295,12 @@ pub extern "C-unwind" fn rea_worker_main(argument: pg_sys::Datum) {
     };
     if extension == pg_sys::InvalidOid {
         seat.state.store(Seat::NO_EXTENSION, Ordering::Release);
-        return;
+        return None;
     }
     seat.process.enter();
     // A launcher that started anew meanwhile may have given the seat up.
-    if seat.state.compare_exchange(Seat::STARTING, Seat::RUNNING, Ordering::AcqRel, Ordering::Acquire).is_err() {
-        return;
-    }
-    let Some(mut worker) = Worker::start(seat, extension) else { return };
-    let reason = worker.serve();
-    pgrx::debug1!("rea worker leaves: {reason:?}");
-    // Threads may be stuck in requests: the process ends without waiting for them.
-    std::mem::forget(worker);
+    let seated = seat.state.compare_exchange(Seat::STARTING, Seat::RUNNING, Ordering::AcqRel, Ordering::Acquire);
+    seated.is_ok().then_some((seat, extension))
 }
 
 unsafe extern "C-unwind" fn leave_seat(_code: i32, _argument: pg_sys::Datum) {

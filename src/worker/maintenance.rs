@@ -4,6 +4,7 @@
 
 use super::board::{Seat, monotonic_ms};
 use super::inbox::InboxMark;
+use super::lane::Lanes;
 use super::serve::Worker;
 use crate::guc;
 use crate::store::upkeep::{self, LaneRow};
@@ -63,7 +64,7 @@ impl Maintenance {
             }
             poll(worker, scan)?;
             if report {
-                report_lanes(worker)?;
+                report_lanes(&mut worker.lanes)?;
             }
             if alert { announce() } else { Ok(()) }
         })?;
@@ -122,7 +123,7 @@ impl Maintenance {
 fn meet_peers(worker: &mut Worker) {
     let (now, silence) = (monotonic_ms(), guc::heartbeat_timeout().as_millis() as i64);
     for seat in &worker.board.seats {
-        let ours = seat.database.load(Ordering::Acquire) == worker.database.to_u32();
+        let ours = seat.is_of(worker.database.to_u32(), Seat::MAIN);
         let silent = seat.state.load(Ordering::Acquire) == Seat::RUNNING
             && seat.generation.load(Ordering::Acquire) != worker.generation
             && now - seat.heartbeat.load(Ordering::Acquire) >= silence;
@@ -151,8 +152,7 @@ fn poll(worker: &mut Worker, scan: bool) -> Result<(), StoreError> {
     worker.inbox.note_last_id(work::inbox_last_id()?);
     let (xmin, xmax, smallest) = work::inbox_horizon(worker.inbox.mark)?;
     worker.inbox.observe(xmin, xmax, smallest);
-    let alive: Vec<i64> =
-        worker.board.live_seats(worker.database).iter().map(|seat| seat.generation.load(Ordering::Acquire)).collect();
+    let alive = worker.board.live_generations(worker.database);
     let others = work::other_generations(worker.generation, !worker.has_polled)?;
     worker.has_polled = true;
     worker.dead = others.into_iter().filter(|g| !alive.contains(g)).collect();
@@ -166,9 +166,9 @@ fn poll(worker: &mut Worker, scan: bool) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn report_lanes(worker: &mut Worker) -> Result<(), StoreError> {
-    let rows: Vec<LaneRow> = worker
-        .lanes
+/// Writes how the lanes fare that changed since the last report.
+pub fn report_lanes(lanes: &mut Lanes) -> Result<(), StoreError> {
+    let rows: Vec<LaneRow> = lanes
         .take_changed()
         .into_iter()
         .map(|(lane, report)| LaneRow {

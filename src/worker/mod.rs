@@ -25,6 +25,7 @@ mod prepare;
 mod process;
 mod render;
 mod serve;
+mod sql;
 mod start;
 mod step;
 mod task;
@@ -33,6 +34,8 @@ mod undo;
 mod waits;
 
 pub mod wake;
+
+pub use process::pinned_settings;
 
 use pgrx::bgworkers::{BackgroundWorkerBuilder, BgWorkerStartTime};
 use pgrx::pg_sys;

@@ -1,6 +1,7 @@
 //! What every background process of rea does alike: signals, settings of its session, and the one place where it waits.
 
 use pgrx::pg_sys;
+use std::ffi::CStr;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -24,31 +25,41 @@ pub fn handle_signals() {
     }
 }
 
+/// What a session of rea sets for itself, whatever the database, the role or the configuration file say.
+const PINNED: [(&CStr, &CStr); 20] = [
+    (c"statement_timeout", c"0"),
+    (c"lock_timeout", c"0"),
+    (c"idle_in_transaction_session_timeout", c"0"),
+    (c"idle_session_timeout", c"0"),
+    (c"transaction_timeout", c"0"),
+    (c"default_transaction_isolation", c"read committed"),
+    (c"default_transaction_read_only", c"off"),
+    (c"default_transaction_deferrable", c"off"),
+    (c"synchronous_commit", c"on"),
+    (c"search_path", c"pg_catalog, pg_temp"),
+    (c"TimeZone", c"UTC"),
+    (c"DateStyle", c"ISO"),
+    (c"plan_cache_mode", c"force_generic_plan"),
+    // Plans are kept for the life of the process and made when the tables may be empty: always by index.
+    (c"enable_seqscan", c"off"),
+    (c"enable_hashjoin", c"off"),
+    (c"enable_mergejoin", c"off"),
+    (c"jit", c"off"),
+    (c"log_statement", c"none"),
+    (c"log_min_duration_statement", c"-1"),
+    (c"row_security", c"off"),
+];
+
+/// Names of the settings that a session of rea pins.
+pub fn pinned_settings() -> impl Iterator<Item = &'static CStr> {
+    PINNED.iter().map(|(name, _)| *name)
+}
+
 /// Sets what the session must not inherit from the database, the role or the configuration file.
+///
+/// As a SET of the session would, so that what the configuration says stays known and follows a reload.
 pub fn own_settings() {
-    for (name, value) in [
-        (c"statement_timeout", c"0"),
-        (c"lock_timeout", c"0"),
-        (c"idle_in_transaction_session_timeout", c"0"),
-        (c"idle_session_timeout", c"0"),
-        (c"transaction_timeout", c"0"),
-        (c"default_transaction_isolation", c"read committed"),
-        (c"default_transaction_read_only", c"off"),
-        (c"default_transaction_deferrable", c"off"),
-        (c"synchronous_commit", c"on"),
-        (c"search_path", c"pg_catalog, pg_temp"),
-        (c"TimeZone", c"UTC"),
-        (c"DateStyle", c"ISO"),
-        (c"plan_cache_mode", c"force_generic_plan"),
-        // Plans are kept for the life of the process and made when the tables may be empty: always by index.
-        (c"enable_seqscan", c"off"),
-        (c"enable_hashjoin", c"off"),
-        (c"enable_mergejoin", c"off"),
-        (c"jit", c"off"),
-        (c"log_statement", c"none"),
-        (c"log_min_duration_statement", c"-1"),
-        (c"row_security", c"off"),
-    ] {
+    for (name, value) in PINNED {
         // SAFETY: plain setting of the own session; settings this version does not have are passed over.
         unsafe {
             if !pg_sys::GetConfigOption(name.as_ptr(), true, false).is_null() {
@@ -56,7 +67,7 @@ pub fn own_settings() {
                     name.as_ptr(),
                     value.as_ptr(),
                     pg_sys::GucContext::PGC_SUSET,
-                    pg_sys::GucSource::PGC_S_OVERRIDE,
+                    pg_sys::GucSource::PGC_S_SESSION,
                 );
             }
         }
@@ -96,7 +107,7 @@ pub fn attend() -> bool {
 }
 
 /// Shows in pg_stat_activity what the process is at.
-pub fn report(state: pg_sys::BackendState::Type, activity: &std::ffi::CStr) {
+pub fn report(state: pg_sys::BackendState::Type, activity: &CStr) {
     // SAFETY: the string is copied.
     unsafe { pg_sys::pgstat_report_activity(state, activity.as_ptr()) };
 }

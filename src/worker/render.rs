@@ -1,15 +1,16 @@
 //! From an action and its values to the task of an attempt.
 
 use super::draft::Draft;
-use super::task::{LocalCall, LocalTask, Task};
+use super::task::{LocalTask, Task};
 use super::turn::Turn;
+use crate::flow::call::{self, Need};
 use crate::flow::definition::{Action, Body, HttpAction, Perform};
 use crate::flow::expression::PathValue;
 use crate::flow::outcome::Failure;
-use crate::flow::perform::{self, LocalAction};
+use crate::flow::perform::LocalAction;
 use crate::flow::request::{self, Facts, Request};
-use crate::flow::template::{render_json, render_text};
-use crate::store::{StoreError, subtransaction, work};
+use crate::store::work::{self, Question};
+use crate::store::{StoreError, subtransaction};
 use std::sync::Arc;
 
 /// Version in the header User-Agent.
@@ -54,23 +55,8 @@ impl Turn<'_> {
         values: &[PathValue],
         payload: Arc<str>,
     ) -> Result<Request, Failure> {
-        let attempt_no = draft.coming_attempt();
         let id = draft.held.acting_id();
-        let event = &draft.held.event;
-        let facts = Facts {
-            instance_id: &id,
-            event_id: &event.id,
-            event_type: &event.event_type,
-            correlation_id: event.correlation_id.as_deref(),
-            causation_id: event.causation_id.as_deref(),
-            traceparent: event.traceparent.as_deref(),
-            span_id: fastrand::u64(1..),
-            attempt_no,
-            key_no: draft.held.key_no,
-            action_name: &action.name,
-            payload,
-            version: VERSION,
-        };
+        let facts = facts(draft, action, &id, payload);
         let mut request = request::render(http, &action.paths, values, &facts)?;
         request.timeout_ms = self.timeout_ms(request.timeout_ms, draft);
         Ok(request)
@@ -89,87 +75,62 @@ impl Turn<'_> {
         local: &LocalAction,
         values: &[PathValue],
     ) -> Result<Result<Task, Failure>, StoreError> {
-        let call = match &local.call {
-            perform::LocalCall::Function { schema, name, args, .. } => {
-                let args = match args.as_ref().map(|args| render_json(args, values, &action.paths)).transpose() {
-                    Ok(args) => args,
-                    Err(failure) => return Ok(Err(failure)),
-                };
-                let context = if args.is_some() { None } else { Some(self.whole_context(draft)?) };
-                LocalCall::Function { schema: schema.clone(), name: name.clone(), args, context }
-            }
-            perform::LocalCall::Message { .. } => match self.message(draft, action, &local.call, values)? {
-                Ok(call) => call,
-                Err(failure) => return Ok(Err(failure)),
-            },
+        let need = call::need(local);
+        let extra = match need {
+            Need::Nothing => None,
+            Need::Context => Some(self.whole_context(draft)?),
+            Need::EventTime | Need::EventTimeAndPayload => Some(self.event_time(draft)?),
         };
-        let summary = summary(&call);
+        let payload = if need == Need::EventTimeAndPayload { self.payload(draft)? } else { Ok("".into()) };
+        let rendered = extra.transpose().and_then(|extra| {
+            let id = draft.held.acting_id();
+            let facts = facts(draft, action, &id, payload?);
+            call::render(local, &action.paths, values, extra.as_deref(), &facts)
+        });
         let default = self.settings.action_timeout.as_millis().clamp(1, u128::from(u32::MAX)) as u32;
         let timeout_ms = self.timeout_ms(local.timeout_ms.unwrap_or(default), draft);
         let role = draft.held.definition.defined_by.to_string();
-        Ok(Ok(Task::Local(LocalTask { call, role, timeout_ms, summary })))
+        Ok(rendered.map(|call| Task::Local(LocalTask { call, role, timeout_ms })))
     }
 
     /// The context document in full, as a local action or a script without arguments sees it.
-    fn whole_context(&self, draft: &Draft) -> Result<String, StoreError> {
-        work::context(draft.held.event.uid, &draft.held.context(true, None))
+    fn whole_context(&self, draft: &Draft) -> Result<Result<String, Failure>, StoreError> {
+        let load = || work::context(draft.held.event.uid, &draft.held.context(true, None));
+        if !self.careful {
+            return load().map(Ok);
+        }
+        match subtransaction(load) {
+            Err(error) if !error.is_transient() => {
+                Ok(Err(Failure::permanent("context", format!("could not build the context: {error}"))))
+            }
+            loaded => loaded.map(Ok),
+        }
     }
 
-    fn message(
-        &self,
-        draft: &Draft,
-        action: &Action,
-        call: &perform::LocalCall,
-        values: &[PathValue],
-    ) -> Result<Result<LocalCall, Failure>, StoreError> {
-        let perform::LocalCall::Message { transport, topic, kind, message_type, payload } = call else {
-            return Ok(Err(Failure::permanent("internal", "not a message")));
-        };
-        let text = |text| render_text(text, values, &action.paths, |value, out| out.push_str(value));
-        let rendered = text(topic).and_then(|topic| {
-            let message_type = message_type.as_ref().map(text).transpose()?;
-            let payload = payload.as_ref().map(|payload| render_json(payload, values, &action.paths)).transpose()?;
-            Ok((topic, message_type, payload))
-        });
-        let (topic, message_type, payload) = match rendered {
-            Ok(rendered) => rendered,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        let payload = match payload {
-            Some(payload) => payload,
-            None => match self.payload(draft)? {
-                Ok(payload) => payload.to_string(),
-                Err(failure) => return Ok(Err(failure)),
-            },
-        };
-        let event = &draft.held.event;
-        let word = match kind {
-            perform::MessageKind::Command => "command",
-            perform::MessageKind::Event => "event",
-        };
-        let id = request::idempotency_key(&draft.held.acting_id(), &action.name, draft.held.key_no);
-        // Built by hand around the payload, which passes through untouched.
-        let facts = serde_json::json!({
-            "messageId": id,
-            "operationId": event.id,
-            "eventId": event.id,
-            "correlationId": event.correlation_id,
-            "causationId": event.causation_id,
-            "occurredAt": draft.held.progress.first_try.to_rfc3339(),
-            "kind": word,
-            "type": message_type.unwrap_or_else(|| event.event_type.clone()),
-        })
-        .to_string();
-        let envelope = format!("{},\"payload\":{payload}}}", facts.trim_end_matches('}'));
-        Ok(Ok(LocalCall::Message { transport: *transport, topic, kind: *kind, envelope }))
+    /// The time of the event as JSON text.
+    fn event_time(&self, draft: &Draft) -> Result<Result<String, Failure>, StoreError> {
+        let event = draft.held.event.uid;
+        let question = Question { event, extra: "{}".to_owned(), paths: vec![("$.event.time", false)] };
+        let values = self.evaluate(&[question])?.pop().unwrap_or(Ok(Vec::new()));
+        Ok(values.map(|values| values.into_iter().find_map(|value| value.text).unwrap_or_else(|| "null".to_owned())))
     }
 }
 
-fn summary(call: &LocalCall) -> String {
-    match call {
-        LocalCall::Function { schema, name, args, .. } => {
-            format!("{schema}.{name}({})", args.as_deref().map_or("context", |args| args.trim_matches(['[', ']'])))
-        }
-        LocalCall::Message { topic, envelope, .. } => format!("{topic} {envelope}"),
+/// What the engine knows about the draft's coming attempt, made by the instance of that id.
+fn facts<'a>(draft: &'a Draft, action: &'a Action, id: &'a str, payload: Arc<str>) -> Facts<'a> {
+    let event = &draft.held.event;
+    Facts {
+        instance_id: id,
+        event_id: &event.id,
+        event_type: &event.event_type,
+        correlation_id: event.correlation_id.as_deref(),
+        causation_id: event.causation_id.as_deref(),
+        traceparent: event.traceparent.as_deref(),
+        span_id: fastrand::u64(1..),
+        attempt_no: draft.coming_attempt(),
+        key_no: draft.held.key_no,
+        action_name: &action.name,
+        payload,
+        version: VERSION,
     }
 }

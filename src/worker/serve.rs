@@ -6,7 +6,7 @@ use super::definition::Definitions;
 use super::effects::Effects;
 use super::held::Held;
 use super::inbox::InboxMark;
-use super::lane::{Lanes, Ledger, WAITING, serves};
+use super::lane::{Lanes, Ledger, WAITING, is_local, serves};
 use super::maintenance::Maintenance;
 use super::task::Task;
 use super::turn::{Intake, Kind, Settings, Turn};
@@ -321,6 +321,7 @@ impl Worker {
                 wanted,
                 completed_waits: false,
                 cancels: false,
+                failure: None,
                 born: Vec::new(),
             };
             turn.run(completed, intake).map(Some)
@@ -365,16 +366,21 @@ impl Worker {
     }
 
     fn note_parked(&mut self, parked: &[(std::rc::Rc<str>, DateTime<Utc>)]) {
-        let mut foreign = false;
+        let (mut foreign, mut local) = (false, false);
         for (lane, due) in parked {
             if self.serves(lane) {
                 self.lanes.await_due(lane, *due);
+            } else if is_local(lane) {
+                local = true;
             } else {
                 foreign = true;
             }
         }
         if foreign {
-            wake::workers(self.database, Seat::QUEUE);
+            wake::main_workers(self.database);
+        }
+        if local {
+            wake::sql_workers(self.database);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What an attempt does outside of its turn: a request, a script, or a call in the database.
 
+use crate::flow::call::{self, RenderedCall};
 use crate::flow::request::{self, Request};
 
 /// The work of one attempt.
@@ -13,39 +14,11 @@ pub enum Task {
 /// A call in the database.
 pub struct LocalTask {
     /// What is called.
-    pub call: LocalCall,
+    pub call: RenderedCall,
     /// Role on whose behalf.
     pub role: String,
     /// Time for it, in milliseconds.
     pub timeout_ms: u32,
-    /// What the log shows of it.
-    pub summary: String,
-}
-
-/// A call with its values.
-pub enum LocalCall {
-    /// An SQL function.
-    Function {
-        /// Its schema.
-        schema: String,
-        /// Its name.
-        name: String,
-        /// Its arguments, JSON text of an array; `None`: one jsonb, the context.
-        args: Option<String>,
-        /// The whole context, JSON text, when there are no arguments.
-        context: Option<String>,
-    },
-    /// A message.
-    Message {
-        /// What carries it.
-        transport: crate::flow::perform::Transport,
-        /// Channel, prefix or queue.
-        topic: String,
-        /// Command or event.
-        kind: crate::flow::perform::MessageKind,
-        /// What is sent, JSON text.
-        envelope: String,
-    },
 }
 
 impl Task {
@@ -61,7 +34,7 @@ impl Task {
     pub fn summary(&self, chars: usize) -> String {
         match self {
             Task::Http(request) => request::summary(request, chars),
-            Task::Local(task) => task.summary.chars().take(chars).collect(),
+            Task::Local(task) => call::summary(&task.call, chars),
         }
     }
 

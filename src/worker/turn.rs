@@ -12,6 +12,7 @@ use super::held::Held;
 use super::lane::{Lanes, Ledger, is_local, serves};
 use crate::action::Completion;
 use crate::flow::instance::Limits;
+use crate::flow::outcome::Failure;
 use crate::guc;
 use crate::store::claim::Wanted;
 use crate::store::record::Record;
@@ -66,6 +67,8 @@ pub struct Turn<'w> {
     pub completed_waits: bool,
     /// Whether events ask for cancellations.
     pub cancels: bool,
+    /// Why the last of the concluded attempts failed.
+    pub failure: Option<Failure>,
     /// Children that began in this turn.
     pub born: Vec<Draft>,
 }
@@ -139,12 +142,15 @@ impl Turn<'_> {
         let expired = self.claim_expired(intake)?;
         self.claim_requested(intake)?;
         let more_signals = self.claim_signalled(intake)?;
-        let claimed = self.claim(intake.batch)?;
+        let mut claimed = self.claim(intake.batch)?;
         let routed = match intake.inbox {
             Some(mark) => self.route(mark, intake.batch)?,
             None => 0,
         };
         self.prepare()?;
+        if self.kind == Kind::Sql {
+            claimed.extend(self.claim_next(intake.batch)?);
+        }
         let (completed_waits, cancels) = (self.completed_waits, self.cancels);
         let mut effects = self.write()?;
         (effects.claimed, effects.routed, effects.taken_over, effects.expired) = (claimed, routed, taken_over, expired);
@@ -152,6 +158,22 @@ impl Turn<'_> {
         effects.signalled |= completed_waits;
         effects.requested |= cancels;
         Ok(effects)
+    }
+
+    /// Takes the next instance in hand once nothing is left to call for the one before: its call can follow this turn's
+    /// commit at once.
+    fn claim_next(&mut self, batch: usize) -> Result<Vec<(Rc<str>, bool)>, StoreError> {
+        for draft in &mut self.drafts {
+            if matches!(draft.course, Course::Send(_)) {
+                return Ok(Vec::new());
+            }
+            if let Some(place) = draft.place.take() {
+                self.ledger.free(&place);
+            }
+        }
+        let found = self.claim(batch)?;
+        self.prepare()?;
+        Ok(found)
     }
 
     /// Whether new work may begin at all.
@@ -201,6 +223,7 @@ impl Turn<'_> {
             write::write(&records, self.generation, self.now)?
         };
         let mut effects = Effects::new(self.ledger, self.noted);
+        (effects.failure, effects.refused) = (self.failure, lost.len());
         for (record, (held, task)) in records.iter().zip(outcomes) {
             effects.add(record, held, task, &lost);
         }
@@ -217,6 +240,7 @@ impl Turn<'_> {
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => {
                     *record = unrecordable(record, &error, self.now);
+                    self.failure = Some(Failure::permanent("unrecordable", error.to_string()));
                     lost.extend(write::write(std::slice::from_ref(&*record), self.generation, self.now)?);
                 }
             }

@@ -64,12 +64,30 @@ fn wake(armed: u32) {
     }
 }
 
-/// Leaves the hint with every worker of the database and wakes it.
+/// Wakes the SQL workers of the database: an instance waits for a call.
+pub fn sql_workers(database: pg_sys::Oid) {
+    let Some(board) = board() else { return };
+    board.seats.iter().filter(|seat| seat.is_of(database.to_u32(), Seat::SQL)).for_each(|seat| seat.hint(Seat::QUEUE));
+}
+
+/// Wakes the workers of the database that are not SQL workers: an instance waits on a lane of theirs.
+pub fn main_workers(database: pg_sys::Oid) {
+    let Some(board) = board() else { return };
+    board.seats.iter().filter(|seat| seat.is_of(database.to_u32(), Seat::MAIN)).for_each(|seat| seat.hint(Seat::QUEUE));
+}
+
+/// Leaves the hint with every worker of the database that it concerns and wakes it: the inbox one of them, SQL workers
+/// the queue only.
 pub fn workers(database: pg_sys::Oid, hint: u32) {
     use std::sync::atomic::Ordering::Acquire;
     let Some(board) = board() else { return };
     for seat in board.seats.iter().filter(|seat| seat.database.load(Acquire) == database.to_u32()) {
-        if hint != Seat::INBOX || seat.worker_no.load(Acquire) == 0 {
+        let main = seat.kind.load(Acquire) == Seat::MAIN;
+        let concerned = match hint {
+            Seat::INBOX => main && seat.worker_no.load(Acquire) == 0,
+            _ => main || hint & Seat::QUEUE != 0,
+        };
+        if concerned {
             seat.hint(hint);
         }
     }

@@ -13,6 +13,7 @@ mod refused;
 mod request;
 mod retry;
 mod schedule;
+mod sqlstate;
 mod template;
 mod undo;
 mod waits;
