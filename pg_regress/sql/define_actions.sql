@@ -5,7 +5,7 @@ create schema shop;
 create function shop.send_message(jsonb) returns jsonb language sql as 'select $1';
 create function shop.deduct(sku text, qty integer default 1) returns integer language sql as 'select 1';
 create function shop.overloaded(a integer, b integer default 0) returns integer language sql as 'select 1';
-create function shop.overloaded(a text) returns integer language sql as 'select 1';
+create function shop.overloaded(a text, b text default '') returns integer language sql as 'select 1';
 create function shop.many(variadic integer[]) returns integer language sql as 'select 1';
 create function shop."Odd Name"(jsonb) returns void language sql as '';
 create function shop.rows(jsonb) returns setof integer language sql as 'select 1';
@@ -27,7 +27,7 @@ order by n;
 -- Functions, called with a list of arguments
 select f, args, v.severity, v.path, v.code, v.message, v.hint
 from (values (1, 'shop.deduct', '[]'::jsonb), (2, 'shop.deduct', '["${payload.sku}"]'), (3, 'shop.deduct', '["a", 2]'), (4, 'shop.deduct', '["a", 2, 3]'),
-    (5, 'shop.overloaded', '[1]'), (6, 'shop.overloaded', '[1, 2]'), (7, 'shop.many', '[1, 2, 3, 4]'), (8, 'shop.send_message', '[{"a": ["x ${payload.b}, y"]}]')) u (n, f, args)
+    (5, 'shop.overloaded', '[1]'), (6, 'shop.overloaded', '[1, 2]'), (7, 'shop.many', '[[1, 2, 3, 4]]'), (8, 'shop.send_message', '[{"a": ["x ${payload.b}, y"]}]')) u (n, f, args)
 left join lateral regress.wrong_action('local', jsonb_build_object('function', f, 'args', args)) v on true
 order by n;
 -- The caller needs the rights, because the function is called as the role that defined the workflow.

@@ -42,9 +42,10 @@ fn of_function(call: &Call, function: &FunctionCall, pointer: &str) -> Result<Op
             kind: row.get::<String>(2)?.chars().next().unwrap_or_default(),
             returns_set: row.get(3)?,
             fewest: count(row.get(4)?),
-            most: row.maybe::<i32>(5)?.map(count),
-            takes_json: row.get(6)?,
-            callable: row.get(7)?,
+            most: count(row.get(5)?),
+            takes_jsonb: row.get(6)?,
+            takes_json: row.get(7)?,
+            callable: row.get(8)?,
         })
     };
     let candidates = rows.iter().map(candidate).collect::<Result<Vec<Candidate>, StoreError>>()?;

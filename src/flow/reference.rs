@@ -80,9 +80,11 @@ pub struct Candidate {
     pub returns_set: bool,
     /// Fewest arguments: those without a default.
     pub fewest: usize,
-    /// Most arguments; None = any number (VARIADIC).
-    pub most: Option<usize>,
-    /// Whether its first argument can take the context: json or jsonb.
+    /// All its parameters.
+    pub most: usize,
+    /// Whether its first parameter is jsonb.
+    pub takes_jsonb: bool,
+    /// Whether its first parameter can take the context at all: json or any type.
     pub takes_json: bool,
     /// Whether the role that defines the workflow may call it.
     pub callable: bool,
@@ -105,7 +107,7 @@ pub fn judge(call: &FunctionCall, pointer: &str, candidates: &[Candidate], names
         let message = format!("{title} is not a plain function: procedures, aggregates and sets cannot be called");
         return problem("not_a_function", message);
     }
-    let fitting: Vec<&Candidate> = functions.into_iter().filter(|candidate| candidate.fits(call.arguments)).collect();
+    let fitting = chosen(functions, call.arguments);
     match fitting.as_slice() {
         [] => misfit(&title, call.arguments, pointer),
         [one] if one.callable => None,
@@ -114,6 +116,18 @@ pub fn judge(call: &FunctionCall, pointer: &str, candidates: &[Candidate], names
         _ => problem("ambiguous_function", format!("there are {} functions {title} that fit", fitting.len()))
             .map(|problem| problem.hint("call one that is not overloaded for this number of arguments")),
     }
+}
+
+/// Those that fit with the fewest parameters; of several that take the whole context, those of jsonb. The call itself
+/// chooses in the same way.
+fn chosen(functions: Vec<&Candidate>, arguments: Option<usize>) -> Vec<&Candidate> {
+    let mut fitting: Vec<&Candidate> = functions.into_iter().filter(|candidate| candidate.fits(arguments)).collect();
+    let fewest = fitting.iter().map(|candidate| candidate.most).min();
+    fitting.retain(|candidate| Some(candidate.most) == fewest);
+    if arguments.is_none() && fitting.len() > 1 {
+        fitting.retain(|candidate| candidate.takes_jsonb);
+    }
+    fitting
 }
 
 fn misfit(title: &str, arguments: Option<usize>, pointer: &str) -> Option<Problem> {
@@ -129,7 +143,7 @@ fn misfit(title: &str, arguments: Option<usize>, pointer: &str) -> Option<Proble
 impl Candidate {
     fn fits(&self, arguments: Option<usize>) -> bool {
         let number = arguments.unwrap_or(1);
-        let enough = self.fewest <= number && self.most.is_none_or(|most| number <= most);
+        let enough = (self.fewest..=self.most).contains(&number);
         enough && (arguments.is_some() || self.takes_json)
     }
 }

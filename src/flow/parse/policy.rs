@@ -90,18 +90,18 @@ fn condition(value: &Value) -> Result<Condition, Problem> {
     if let Some(pattern) = status_pattern(value) {
         return Ok(Condition::Status(pattern));
     }
-    let names = Transport::ALL.map(Transport::code);
+    let known = Transport::ALL.map(Transport::code);
+    let near = value.as_str().and_then(|word| did_you_mean(word, known));
     match value.as_str() {
-        Some(code) if names.contains(&code) || is_sqlstate(code) || is_of_script(code) => {
+        Some(code) if known.contains(&code) || is_sqlstate(code) || (near.is_none() && is_of_script(code)) => {
             Ok(Condition::Code(code.to_owned()))
         }
-        word => {
-            let hint = word.and_then(|word| did_you_mean(word, names));
+        _ => {
             let message = format!(
                 "a condition is a status (503, \"5xx\"), an SQLSTATE (\"40001\"), a script's code (\"script_error\") or one of {}",
-                names.join(", ")
+                known.join(", ")
             );
-            Err(Problem::error("", "invalid_condition", message).maybe_hint(hint))
+            Err(Problem::error("", "invalid_condition", message).maybe_hint(near))
         }
     }
 }
@@ -111,10 +111,10 @@ fn is_sqlstate(code: &str) -> bool {
     code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
-/// Failures of scripts are called `script_…`.
+/// What a script may give as its code: a lower-case word of at most 64 bytes.
 fn is_of_script(code: &str) -> bool {
-    let rest = code.strip_prefix("script_").unwrap_or_default();
-    !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    code.len() <= 64 && code.starts_with(|c: char| c.is_ascii_lowercase()) && code.chars().all(inner)
 }
 
 /// A status as a number (`503`) or a string (`"503"`, `"5xx"`).

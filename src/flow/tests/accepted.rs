@@ -129,6 +129,14 @@ fn retry_policies_merge_key_by_key() {
 }
 
 #[test]
+fn conditions_are_statuses_and_codes_of_every_kind() {
+    for condition in ["503", "5xx", "timeout", "40001", "RE001", "23505", "script_timeout", "out_of_stock"] {
+        let retry = action(&with_envelope(json!({"retryPolicy": {"neverRetryOn": [condition]}}))).retry;
+        assert_eq!(retry.never_retry_on.len(), 1, "{condition}");
+    }
+}
+
+#[test]
 fn without_trigger_event_route_keys_are_only_warned_about() {
     let mut definition = with_workflow(json!({"routeGroup": "g", "priority": -3}));
     definition.as_object_mut().unwrap().remove("triggerEvent");

@@ -39,8 +39,8 @@ fn an_empty_list_of_arguments_is_not_the_whole_context() {
     assert_eq!(call.arguments, Some(0));
 }
 
-fn plain(fewest: usize, most: Option<usize>) -> Candidate {
-    Candidate { kind: 'f', returns_set: false, fewest, most, takes_json: true, callable: true }
+fn plain(fewest: usize, most: usize) -> Candidate {
+    Candidate { kind: 'f', returns_set: false, fewest, most, takes_jsonb: true, takes_json: true, callable: true }
 }
 
 fn verdict(arguments: Option<usize>, candidates: &[Candidate]) -> Option<&'static str> {
@@ -51,26 +51,29 @@ fn verdict(arguments: Option<usize>, candidates: &[Candidate]) -> Option<&'stati
 #[test]
 fn exactly_one_function_must_fit() {
     assert_eq!(verdict(None, &[]), Some("unknown_function"));
-    assert_eq!(verdict(None, &[plain(1, Some(1))]), None);
-    assert_eq!(verdict(Some(2), &[plain(1, Some(1)), plain(2, Some(2))]), None);
-    assert_eq!(verdict(Some(2), &[plain(1, Some(1))]), Some("function_arguments"));
-    assert_eq!(verdict(Some(0), &[plain(1, Some(1))]), Some("function_arguments"));
-    assert_eq!(verdict(Some(1), &[plain(1, Some(3))]), None);
-    assert_eq!(verdict(Some(50), &[plain(0, None)]), None);
-    assert_eq!(verdict(Some(1), &[plain(1, Some(1)), plain(1, Some(2))]), Some("ambiguous_function"));
+    assert_eq!(verdict(None, &[plain(1, 1)]), None);
+    assert_eq!(verdict(Some(2), &[plain(1, 1), plain(2, 2)]), None);
+    assert_eq!(verdict(Some(2), &[plain(1, 1)]), Some("function_arguments"));
+    assert_eq!(verdict(Some(0), &[plain(1, 1)]), Some("function_arguments"));
+    assert_eq!(verdict(Some(1), &[plain(1, 3)]), None);
+    assert_eq!(verdict(Some(1), &[plain(1, 1), plain(1, 2)]), None, "fewest parameters");
+    assert_eq!(verdict(Some(1), &[plain(1, 1), plain(1, 1)]), Some("ambiguous_function"));
 }
 
 #[test]
 fn the_context_needs_a_json_parameter() {
-    let text = Candidate { takes_json: false, ..plain(1, Some(1)) };
+    let text = Candidate { takes_jsonb: false, takes_json: false, ..plain(1, 1) };
+    let json = Candidate { takes_jsonb: false, ..plain(1, 1) };
     assert_eq!(verdict(None, std::slice::from_ref(&text)), Some("function_arguments"));
     assert_eq!(verdict(Some(1), std::slice::from_ref(&text)), None);
-    assert_eq!(verdict(None, &[text, plain(1, Some(1))]), None);
+    assert_eq!(verdict(None, &[text, plain(1, 1)]), None);
+    assert_eq!(verdict(None, std::slice::from_ref(&json)), None);
+    assert_eq!(verdict(None, &[json, plain(1, 1)]), None);
 }
 
 #[test]
 fn what_is_no_plain_function_or_not_allowed_is_told() {
-    let one = plain(1, Some(1));
+    let one = plain(1, 1);
     assert_eq!(verdict(None, &[Candidate { kind: 'p', ..one.clone() }]), Some("not_a_function"));
     assert_eq!(verdict(None, &[Candidate { kind: 'a', ..one.clone() }]), Some("not_a_function"));
     assert_eq!(verdict(None, &[Candidate { returns_set: true, ..one.clone() }]), Some("not_a_function"));

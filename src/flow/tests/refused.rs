@@ -182,7 +182,17 @@ fn retry_keys_have_ranges() {
 
 #[test]
 fn conditions_are_statuses_or_known_codes() {
-    for condition in [json!("time-out"), json!(99), json!(600), json!("6xx"), json!(null), json!("50"), json!("+50")] {
+    for condition in [
+        json!("time-out"),
+        json!(99),
+        json!(600),
+        json!("6xx"),
+        json!(null),
+        json!("50"),
+        json!("+50"),
+        json!("timeuot"),
+        json!("Out"),
+    ] {
         let definition = with_envelope(json!({"retryPolicy": {"retryOn": [503, condition]}}));
         refused(definition, "invalid_condition", "/actions/0/retryPolicy/retryOn/1", "timeout");
     }
