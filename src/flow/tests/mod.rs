@@ -5,6 +5,7 @@ mod address;
 mod blocks;
 mod calls;
 mod decision;
+mod documents;
 mod expression;
 mod outcome;
 mod properties;
