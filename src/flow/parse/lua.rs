@@ -10,7 +10,7 @@ const MEMORY_MB: u32 = 64;
 const MOST_MEMORY_MB: i64 = 1_024;
 
 /// Longest script in a definition, in bytes.
-const LONGEST_SOURCE: usize = 1 << 20;
+const LONGEST_SOURCE: usize = 256 * 1024;
 
 /// Reads it.
 pub(super) fn read(config: &Fields, templates: &mut Templates, problems: &mut Vec<Problem>) -> Option<LuaAction> {
