@@ -19,6 +19,7 @@ mod perform;
 mod policy;
 mod start;
 mod templates;
+mod topics;
 mod undo;
 mod wait;
 mod walk;
@@ -125,6 +126,7 @@ fn workflow(document: &Value, problems: &mut Vec<Problem>) -> Option<Workflow> {
         concurrency: start.concurrency,
         start_paths: start.paths,
     };
+    topics::refuse_mixed(&workflow, problems);
     Some(workflow)
 }
 
@@ -167,7 +169,7 @@ fn warn_about_route_keys(fields: &Fields, problems: &mut Vec<Problem>) {
 fn matching(fields: &Fields, problems: &mut Vec<Problem>) -> Option<Match> {
     let pointer = fields.pointer("match");
     match fields.get("match")? {
-        object @ Value::Object(_) => Some(Match::Contains(object.to_string())),
+        object @ Value::Object(_) => Some(contained(object.to_string(), pointer, problems)),
         Value::String(text) => {
             let mut templates = Templates::new(Scope::of_event());
             templates.predicate(text, &pointer, problems)?;
@@ -179,6 +181,15 @@ fn matching(fields: &Fields, problems: &mut Vec<Problem>) -> Option<Match> {
             None
         }
     }
+}
+
+fn contained(object: String, pointer: String, problems: &mut Vec<Problem>) -> Match {
+    if object.contains("${") {
+        let message = "\"match\" as an object is compared as it stands, without templates";
+        let problem = Problem::warning(pointer, "literal_template", message);
+        problems.push(problem.hint("write a predicate, or join an awaited event by \"bizKey\" or \"correlationId\""));
+    }
+    Match::Contains(object)
 }
 
 /// The workflow's retry policy, merged over the defaults.

@@ -124,6 +124,18 @@ fn a_bad_message_is_refused() {
 }
 
 #[test]
+fn commands_and_events_do_not_share_a_topic() {
+    let message = |name: &str, kind: &str, transport: &str| {
+        json!({"name": name, "type": "message", "compensate": "keep",
+               "config": {"transport": transport, "topic": "orders", "kind": kind}})
+    };
+    let (first, same) = (message("a", "command", "notify"), message("b", "command", "notify"));
+    accepted(&with_actions(json!([first, same, message("c", "event", "logical")])));
+    let mixed = with_actions(json!([first, message("b", "event", "notify")]));
+    refused(mixed, "topic_kind", "/actions/1/config/topic", "both commands and events");
+}
+
+#[test]
 fn a_script_is_stored_or_written_in_place() {
     let stored = |name: &str, version| ScriptUse::Stored { name: name.to_owned(), version };
     assert_eq!(lua(json!({"script": "price"})).script, stored("price", None));

@@ -94,6 +94,12 @@ fn awaited_events_are_checked() {
 }
 
 #[test]
+fn templates_in_a_containment_are_warned_about() {
+    let config = json!({"any": [{"eventType": "a", "match": {"id": "${payload.id}"}}]});
+    assert_eq!(found(&with_type("wait", config)), ["literal_template /actions/0/config/any/0/match"]);
+}
+
+#[test]
 fn the_paths_of_a_wait_are_listed() {
     let config = json!({"all": [{"eventType": "a", "bizKey": "${payload.id}", "match": "payload.n > 1"}]});
     let uses = path_uses(&accepted(&with_type("wait", config)));
