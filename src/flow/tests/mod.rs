@@ -3,8 +3,10 @@
 mod accepted;
 mod address;
 mod blocks;
+mod bundle;
 mod calls;
 mod decision;
+mod difference;
 mod expression;
 mod outcome;
 mod properties;
@@ -13,6 +15,7 @@ mod refused;
 mod request;
 mod retry;
 mod schedule;
+mod schema;
 mod template;
 mod undo;
 mod waits;
@@ -74,11 +77,14 @@ fn lay_over(base: &mut Value, keys: Value) {
 
 fn accepted(definition: &Value) -> Workflow {
     let (workflow, problems) = parse(&definition.to_string());
+    schema::agrees(definition, &problems);
     workflow.unwrap_or_else(|| panic!("{definition} is refused: {problems:?}"))
 }
 
 fn problems(definition: &Value) -> Vec<Problem> {
-    parse(&definition.to_string()).1
+    let problems = parse(&definition.to_string()).1;
+    schema::agrees(definition, &problems);
+    problems
 }
 
 /// The problems as `code pointer`.
