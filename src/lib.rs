@@ -32,12 +32,14 @@ pgrx::extension_sql_file!("../sql/schema/32_flow.sql", name = "flow", requires =
 pgrx::extension_sql_file!("../sql/schema/35_schedule.sql", name = "schedule", requires = ["flow"]);
 pgrx::extension_sql_file!("../sql/schema/40_log.sql", name = "log", requires = ["schedule"]);
 pgrx::extension_sql_file!("../sql/schema/45_message.sql", name = "message", requires = ["log"]);
-pgrx::extension_sql_file!("../sql/schema/50_worker.sql", name = "worker", requires = ["message"]);
+pgrx::extension_sql_file!("../sql/schema/45_reroute.sql", name = "reroute", requires = ["message"]);
+pgrx::extension_sql_file!("../sql/schema/50_worker.sql", name = "worker", requires = ["reroute"]);
 pgrx::extension_sql_file!("../sql/schema/55_change.sql", name = "change", requires = ["worker"]);
 pgrx::extension_sql_file!("../sql/schema/60_application.sql", name = "application", requires = ["change"]);
 pgrx::extension_sql_file!("../sql/schema/61_administration.sql", name = "administration", requires = ["application"]);
 pgrx::extension_sql_file!("../sql/schema/62_schedule.sql", name = "schedule_api", requires = ["administration"]);
-pgrx::extension_sql_file!("../sql/schema/70_view.sql", name = "view", requires = ["schedule_api"]);
+pgrx::extension_sql_file!("../sql/schema/65_revision.sql", name = "revision", requires = ["schedule_api"]);
+pgrx::extension_sql_file!("../sql/schema/70_view.sql", name = "view", requires = ["revision"]);
 pgrx::extension_sql_file!("../sql/schema/80_grant.sql", name = "grant", requires = ["view"]);
 pgrx::extension_sql_file!("../sql/schema/90_dump.sql", name = "dump", requires = ["grant"], finalize);
 

@@ -16,7 +16,7 @@ with event as (
            case when count(*) over (partition by p.workflow_name) > 1 then p.route_name else p.workflow_name end as name,
            count(*) over () > 1 as is_one_of_many
     from event e
-    join rea.operation_part p on p.event_uid = e.event_uid
+    join rea.operation_part p on p.event_uid = e.event_uid and not p.replaced
 ), total as (
     select (pg_catalog.array_agg(p.status order by p.weight))[1] as status,
            case when pg_catalog.bool_or(p.is_one_of_many)

@@ -1,5 +1,6 @@
 -- Takes events from the inbox and matches them against the routes: a row per event and matching route group, and one
 -- with null route columns for an event that nothing matches.
+-- An event that is routed anew may only start the groups it names, and no row is returned if none of them matches.
 -- $1 inbox ids up to here cannot appear any more, $2 how many events
 -- Lock: the inbox rows, skipping locked ones; they are gone when the transaction commits.
 -- In a group the first match wins: lower priority, exact type before prefix, longer prefix first, a route with a match
@@ -9,10 +10,10 @@ with taken as (
     delete from rea.work_inbox
     where ctid = any (array(
         select i.ctid from rea.work_inbox i where i.inbox_id > $1 order by i.inbox_id limit $2 for update skip locked))
-    returning inbox_id, event_uid
+    returning inbox_id, event_uid, only_groups
 ), event as materialized (
     select t.inbox_id, e.event_uid, e.event_type, e.biz_key, e.event_id, e.source, e.correlation_id, e.causation_id,
-           e.attributes, e.fired_by, e.payload, e.occurred_at, e.depth
+           e.attributes, e.fired_by, e.payload, e.occurred_at, e.depth, t.only_groups
     from taken t
     join rea.work_event e on e.event_uid = t.event_uid
 ), kind as materialized (
@@ -46,13 +47,14 @@ select e.inbox_id, e.event_uid, e.event_type, e.biz_key, e.event_id, e.source, e
        k.route_name, k.version, k.workflow_name, k.workflow_version, e.depth
 from event e
 join kind k on k.event_type = e.event_type and not k.asks and k.place = 1
+    and (e.only_groups is null or k.route_group = any (e.only_groups))
 union all
 select e.inbox_id, e.event_uid, e.event_type, e.biz_key, e.event_id, e.source, e.correlation_id, e.causation_id,
        e.attributes ->> 'traceparent', e.fired_by::text, e.payload,
        m.route_name, m.version, m.workflow_name, m.workflow_version, e.depth
 from event e
 left join lateral (
-    select distinct on (k.route_group) k.route_name, k.version, k.workflow_name, k.workflow_version
+    select distinct on (k.route_group) k.route_group, k.route_name, k.version, k.workflow_name, k.workflow_version
     from kind k
     where k.event_type = e.event_type
       and case
@@ -70,4 +72,5 @@ left join lateral (
     order by k.route_group, k.place
 ) m on true
 where exists (select from kind k where k.event_type = e.event_type and k.asks)
+  and (e.only_groups is null or m.route_group = any (e.only_groups))
 order by 1

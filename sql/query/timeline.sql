@@ -23,7 +23,7 @@ with recursive given as (
     from given g join rea.work_instance i on i.instance_id = g.id
 ), event as (
     select e.event_uid, e.create_time, e.event_type, e.event_id, e.source, e.biz_key, e.fired_by,
-           e.fire_at
+           e.fire_at, e.attributes ->> 'rerunOf' as rerun_of
     from (select n.event_uid from named n union select i.event_uid from instance i) w
     join rea.work_event e on e.event_uid = w.event_uid
     where rea.may_see($2, e.fired_by)
@@ -35,9 +35,10 @@ with recursive given as (
                 when u.event_uid is not null then 'UNROUTED'
                 when exists (select from rea.work_delayed d where d.event_uid = e.event_uid) then 'SCHEDULED'
                 else 'ACCEPTED' end as status,
-           pg_catalog.format('event %s%s for %s, fired by %s%s',
+           pg_catalog.format('event %s%s for %s, fired by %s%s%s',
                   e.event_id, ' of source ' || nullif(e.source, ''), e.biz_key, e.fired_by,
-                  ', to fire at ' || pg_catalog.to_char(e.fire_at, 'YYYY-MM-DD HH24:MI:SSOF')) as detail,
+                  ', to fire at ' || pg_catalog.to_char(e.fire_at, 'YYYY-MM-DD HH24:MI:SSOF'),
+                  ', rerun of ' || e.rerun_of) as detail,
            null::integer as cost_ms
     from event e
     left join rea.work_unrouted u on u.event_uid = e.event_uid
@@ -74,6 +75,17 @@ with recursive given as (
            l.cost_ms
     from instance i
     join rea.work_action_log l on l.instance_id = i.instance_id
+    union all
+    select e.event_uid, r.old_instance_id, 2147483646, r.reroute_time, 'reroute',
+           coalesce(r.workflow_name, e.event_type), pg_catalog.upper(r.action),
+           pg_catalog.concat(
+               'routed anew by ', r.rerouted_by, ' in group ', r.route_group, ': ',
+               coalesce(pg_catalog.format('version %s of the workflow%s', r.workflow_version,
+                            case when r.action = 'restart' then ' takes its place' end),
+                        'nothing is chosen any more'),
+               ' (' || r.reason || ')'), null
+    from event e
+    join rea.work_reroute r on r.event_uid = e.event_uid
     union all
     select i.event_uid, i.instance_id, 2147483647, d.create_time, 'dead_letter', i.workflow_name, d.status,
            pg_catalog.concat('waits for a person: ', d.error_code, ' ', d.error,

@@ -23,7 +23,7 @@ create function rea.fire_events(events jsonb)
 returns setof text language plpgsql volatile parallel unsafe set search_path = pg_catalog, pg_temp as $body$
 declare
     known constant text[] := array['event_type', 'biz_key', 'payload', 'event_id', 'source', 'attributes',
-                                   'correlation_id', 'causation_id', 'occurred_at', 'fire_at'];
+                                   'correlation_id', 'causation_id', 'occurred_at', 'fire_at', 'eventUid'];
     ids text[];
     event record;
     stranger text;

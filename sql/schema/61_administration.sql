@@ -95,7 +95,7 @@ returns table (
 language c stable parallel unsafe as 'MODULE_PATHNAME', 'rea_timeline';
 comment on function rea.timeline(text) is
     'The whole story of a business key, an event id or an instance id, in order: kind is event, unrouted, route, '
-    'status, attempt or dead_letter; subject is the event type, the workflow or the action';
+    'status, attempt, reroute or dead_letter; subject is the event type, the workflow or the action';
 
 create function rea.worker_seats()
 returns table (
@@ -204,8 +204,8 @@ as $doctor$
          'rea.lane_max_in_flight or rea.http_threads.'),
         (8, 'unrouted', case when u.events > 0 then 'warning' else 'ok' end,
          format('%s%s events that no route matched', u.events, case when u.events = 10000 then ' or more' end),
-         'The view rea.events shows them as UNROUTED, rea.match_event says why; define the missing route, then fire '
-         'them again under new event ids.'),
+         'The view rea.events shows them as UNROUTED, rea.match_event says why; define the missing route, then '
+         'call rea.reroute_events(''{"status": "UNROUTED"}'', dry_run => false).'),
         (9, 'dead_letters', case when d.letters > 0 then 'warning' else 'ok' end,
          format('%s%s instances that ended FAILED or DEAD', d.letters, case when d.letters = 10000 then ' or more' end),
          'The view rea.dead_letters says why; mend the cause, then call rea.retry_instance for each.'),

@@ -241,11 +241,29 @@ comment on column rea.routes.active is 'Whether this version is in force';
 comment on column rea.routes.enabled is 'Whether its workflow is enabled';
 comment on column rea.routes.match is 'What the payload must contain, or the path predicate as a string; null: any event of the type';
 
+create view rea.reroutes as
+select e.event_id, e.source, e.event_type, e.biz_key, r.event_uid, r.route_group, r.action, r.old_instance_id,
+       n.instance_id as new_instance_id, r.workflow_name, r.workflow_version, r.rerouted_by, r.reason, r.reroute_time
+from rea.work_reroute r
+left join rea.work_event e on e.event_uid = r.event_uid
+left join lateral (
+    select i.instance_id
+    from rea.work_instance i
+    join rea.route t on t.route_name = i.route_name and t.version = i.route_version and t.route_group = r.route_group
+    where r.action <> 'stop' and i.event_uid = r.event_uid and i.parent_instance_id is null
+      and i.create_time >= r.reroute_time
+    order by i.create_time, i.instance_id limit 1) n on true;
+comment on view rea.reroutes is 'What reroute_events did: a row per event and route group';
+comment on column rea.reroutes.new_instance_id is 'Instance that started in its place; null until the worker has routed the event';
+comment on column rea.reroutes.workflow_name is 'Workflow that the rules chose when reroute_events was called';
+
 -- Granted to nobody: what the reading functions share.
 
 create view rea.operation_part as
 select i.instance_id, i.event_uid, i.fired_by, i.workflow_name, i.route_name, i.create_time, i.next_retry_time,
        m.status, m.weight, i.steps, i.result,
+       exists (select from rea.work_reroute r
+               where r.event_uid = i.event_uid and r.old_instance_id = i.instance_id and r.action = 'restart') as replaced,
        case when i.error_code is not null then
            jsonb_build_object('code', i.error_code, 'message', i.error, 'step', i.current_action) end as error
 from rea.instances i
@@ -256,6 +274,8 @@ join (values ('RUNNING', 'RUNNING', 1), ('WAITING', 'RUNNING', 1), ('COMPENSATIN
      on m.instance_status = i.status;
 comment on view rea.operation_part is
     'What each instance adds to the document of operation(); for the reading functions only';
+comment on column rea.operation_part.replaced is
+    'Whether reroute_events put another instance in its place; the event''s operation is then that one''s';
 comment on column rea.operation_part.weight is
     'The smallest weight of an event''s instances decides the status of its operation';
 

@@ -24,6 +24,7 @@ select pg_catalog.pg_extension_config_dump('rea.work_action_log', '');
 select pg_catalog.pg_extension_config_dump('rea.work_instance_log', '');
 select pg_catalog.pg_extension_config_dump('rea.work_dead_letter', '');
 select pg_catalog.pg_extension_config_dump('rea.message_topic', '');
+select pg_catalog.pg_extension_config_dump('rea.work_reroute', '');
 
 -- The launcher hears of this database when the transaction commits, and starts its workers.
 create function rea.extension_created() returns void language c as 'MODULE_PATHNAME', 'rea_extension_created';

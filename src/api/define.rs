@@ -81,6 +81,11 @@ fn is_predicate(path: &str) -> Result<bool, StoreError> {
 
 /// All problems as one SQL error.
 pub fn refused(problems: &[Problem]) -> ApiError {
+    refused_as("definition", problems)
+}
+
+/// All problems of that kind of document as one SQL error.
+pub fn refused_as(what: &str, problems: &[Problem]) -> ApiError {
     let errors: Vec<&Problem> = problems.iter().filter(|problem| problem.severity == Severity::Error).collect();
     let line = |problem: &&Problem| match &problem.hint {
         Some(hint) => format!("{}: {} ({}) — {hint}", place(problem), problem.message, problem.code),
@@ -88,9 +93,8 @@ pub fn refused(problems: &[Problem]) -> ApiError {
     };
     let first = errors.first();
     ApiError::BadDefinition {
-        message: first.map_or_else(String::new, |problem| {
-            format!("invalid definition at {}: {}", place(problem), problem.message)
-        }),
+        message: first
+            .map_or_else(String::new, |problem| format!("invalid {what} at {}: {}", place(problem), problem.message)),
         detail: errors.iter().map(line).collect::<Vec<_>>().join("\n"),
         hint: first.and_then(|problem| problem.hint.clone()),
     }

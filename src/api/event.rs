@@ -163,7 +163,7 @@ fn check_size(call: &Call, index: usize, field: &'static str, limit: usize) -> R
 }
 
 /// UUID version 7 with sub-millisecond precision: later calls in one process have larger uids (RFC 9562, 6.2).
-fn next_uid() -> uuid::Uuid {
+pub(super) fn next_uid() -> uuid::Uuid {
     UIDS.with_borrow_mut(|context| {
         let context = context.get_or_insert_with(|| uuid::ContextV7::new().with_additional_precision());
         uuid::Uuid::new_v7(uuid::Timestamp::now(&*context))

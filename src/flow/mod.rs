@@ -8,11 +8,13 @@
 //! values PostgreSQL computes from the [`context`]; [`template`], [`address`] and [`request`] render them; [`outcome`]
 //! says how an attempt ended and [`response`] what came back; [`retry`] says when to try again; [`instance`] decides
 //! what happens next, [`join`] how branches come together; [`schedule`] says when the clock fires.
+//! [`difference`] compares two definitions for those who change them.
 
 pub mod definition;
 pub mod perform;
 pub mod problem;
 
+pub mod difference;
 pub mod parse;
 pub mod reference;
 

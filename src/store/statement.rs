@@ -76,6 +76,7 @@ statements! {
     LOAD_PAYLOAD = "load_payload";
     LOCK_DEFINITIONS = "lock_definitions";
     LOCK_PLACES = "lock_places";
+    LOCK_REROUTES = "lock_reroutes";
     LOCK_SCHEDULE = "lock_schedule";
     LOOK_BACK = "look_back";
     MATCH_EVENT = "match_event";
@@ -84,6 +85,7 @@ statements! {
     NEXT_CLOCK_TIME = "next_clock_time";
     NEXT_DEADLINE = "next_deadline";
     NEXT_DUE = "next_due";
+    NOTE_REROUTE = "note_reroute";
     NOTIFY_ALERT = "notify_alert";
     OPERATION_OF_EVENT = "operation_of_event";
     OPERATION_OF_INSTANCE = "operation_of_instance";
@@ -103,6 +105,9 @@ statements! {
     REQUEST_CHILDREN = "request_children";
     REQUEST_INSERT = "request_insert";
     REQUESTS_IN_HAND = "requests_in_hand";
+    REROUTE_EVENTS = "reroute_events";
+    REROUTE_PLAN = "reroute_plan";
+    RERUN_EVENT = "rerun_event";
     RESUME_CHILDREN = "resume_children";
     RESUME_INSTANCE = "resume_instance";
     RESUME_POINT = "resume_point";

@@ -4,6 +4,7 @@
 //! an attempt would stumble over later. What only PostgreSQL can check (path syntax) is listed by [`path_uses`].
 
 mod action;
+pub mod bundle;
 mod child;
 mod course;
 mod emit;
@@ -17,6 +18,8 @@ mod lua;
 mod message;
 mod perform;
 mod policy;
+mod rule;
+pub mod selection;
 mod start;
 mod templates;
 mod topics;

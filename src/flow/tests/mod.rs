@@ -3,9 +3,11 @@
 mod accepted;
 mod address;
 mod blocks;
+mod bundle;
 mod calls;
 mod decision;
 mod documents;
+mod difference;
 mod expression;
 mod outcome;
 mod properties;
@@ -15,6 +17,7 @@ mod request;
 mod retry;
 mod schedule;
 mod sqlstate;
+mod schema;
 mod template;
 mod undo;
 mod waits;
@@ -76,11 +79,14 @@ fn lay_over(base: &mut Value, keys: Value) {
 
 fn accepted(definition: &Value) -> Workflow {
     let (workflow, problems) = parse(&definition.to_string());
+    schema::agrees(definition, &problems);
     workflow.unwrap_or_else(|| panic!("{definition} is refused: {problems:?}"))
 }
 
 fn problems(definition: &Value) -> Vec<Problem> {
-    parse(&definition.to_string()).1
+    let problems = parse(&definition.to_string()).1;
+    schema::agrees(definition, &problems);
+    problems
 }
 
 /// The problems as `code pointer`.

@@ -1,0 +1,73 @@
+-- export_definitions, import_definitions: all rules as one document that can be kept in version control.
+-- Other tests leave rules behind: this one looks at its own only.
+create function regress.exported() returns jsonb language sql as $$
+    select jsonb_build_object(
+        'workflows', (select jsonb_agg(w) from jsonb_array_elements(d -> 'workflows') w where w ->> 'workflowName' like 'bundle%'),
+        'disabled', (select coalesce(jsonb_agg(w), '[]') from jsonb_array_elements(d -> 'disabled') w where w #>> '{}' like 'bundle%'),
+        'routes', (select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(d -> 'routes') r where r ->> 'routeName' like 'bundle%'))
+    from rea.export_definitions() d
+$$;
+create function regress.bundle_flow(name text, path text, trigger text default null) returns jsonb language sql as $$
+    select jsonb_build_object('workflowName', name, 'actions', jsonb_build_array(jsonb_build_object('name', 'call', 'type', 'http',
+               'config', jsonb_build_object('url', 'http://127.0.0.1:9/' || path, 'timeoutMs', 1000))))
+        || case when trigger is not null then jsonb_build_object('triggerEvent', trigger) else '{}' end
+$$;
+select rea.define_workflow(regress.bundle_flow('bundleB', 'b', 'bundle.b')), rea.define_workflow(regress.bundle_flow('bundleA', 'a'));
+select rea.define_workflow(regress.bundle_flow('bundleA', 'a2'));
+select rea.define_route('bundleSecond', 'bundle.*', 'bundleA', 'audit', 2, '{"none": null}'), rea.define_route('bundleFirst', 'bundle.*', 'bundleA', 'audit', 1, '"$.payload.qty > 1.50"');
+select rea.define_route('bundleGone', 'bundle.x', 'bundleA');
+select rea.drop_route('bundleGone');
+select rea.disable_workflow('bundleB');
+select jsonb_pretty(regress.exported());
+
+-- The round trip changes nothing, and what is exported twice is the same text.
+select kind, name, action, version, problem from rea.import_definitions(regress.exported());
+select regress.exported()::text = regress.exported()::text as same;
+select bool_and(action = 'unchanged') as all_unchanged from rea.import_definitions(rea.export_definitions());
+select r.route_name, r.version, r.active from rea.routes r where r.route_name like 'bundle%' order by 1, 2;
+
+-- dry_run tells and changes nothing; then the same document makes it so, once.
+select regress.exported() as document \gset
+select jsonb_set(jsonb_set(:'document', '{workflows,0,actions,0,config,timeoutMs}', '7'), '{disabled}', '[]') || jsonb_build_object('routes',
+    '[{"routeName": "bundleThird", "eventType": "bundle.z", "workflowName": "bundleNew"}]'::jsonb) as changed \gset
+select jsonb_insert(:'changed', '{workflows,0}', regress.bundle_flow('bundleNew', 'n')) as changed \gset
+select kind, name, action, version from rea.import_definitions(:'changed', dry_run => true);
+select regress.exported() = :'document' as untouched;
+select kind, name, action, version from rea.import_definitions(:'changed');
+select kind, name, action, version from rea.import_definitions(:'changed');
+select w.workflow_name, w.version, w.enabled from rea.workflows w where w.workflow_name like 'bundle%' and w.current order by 1;
+
+-- Two routes that change places; two that cannot be told apart.
+select kind, name, action, version from rea.import_definitions('{"routes": [
+    {"routeName": "bundleFirst", "eventType": "bundle.*", "workflowName": "bundleA", "routeGroup": "audit", "priority": 5},
+    {"routeName": "bundleSecond", "eventType": "bundle.*", "workflowName": "bundleA", "routeGroup": "audit", "priority": 6}]}');
+select kind, name, action, version from rea.import_definitions('{"routes": [
+    {"routeName": "bundleFirst", "eventType": "bundle.*", "workflowName": "bundleA", "routeGroup": "audit", "priority": 6},
+    {"routeName": "bundleSecond", "eventType": "bundle.*", "workflowName": "bundleA", "routeGroup": "audit", "priority": 5}]}');
+select regress.exported() as before \gset
+call regress.refused($$ select * from rea.import_definitions('{"routes": [
+    {"routeName": "bundleFirst", "eventType": "bundle.*", "workflowName": "bundleA", "routeGroup": "audit", "priority": 5}]}') $$);
+
+-- All or nothing: what is refused is named, with a hint; nothing of the rest is done.
+\set bad '{"workflows": [{"workflowName": "bundleBad", "actions": []}, {"workflowName": "bundleGood", "actions": [{"name": "a", "type": "http", "config": {"url": "http://127.0.0.1:9", "timeoutMs": 1}}]}], "rutes": [], "routes": [{"routeName": "bundleLost", "eventType": "x", "workflowName": "nobody"}, {"routeName": "bundleLost"}, {"priority": "high"}], "disabled": ["bundleGod"]}'
+select kind, name, action, version, problem from rea.import_definitions(:'bad', true);
+\set VERBOSITY terse
+select * from rea.import_definitions(:'bad');
+\set VERBOSITY default
+select regress.exported() = :'before' as untouched;
+call regress.refused($$ select * from rea.import_definitions('[3]') $$);
+call regress.refused($$ select * from rea.import_definitions('{"workflowName": "x", "actions": []}') $$);
+call regress.refused($$ select * from rea.import_definitions(null) $$);
+select count(*) as nothing from rea.import_definitions('{}');
+
+-- An administrator without any other right can do it, and his name is on it.
+create role regress_keeper;
+select rea.grant_admin('regress_keeper');
+set session authorization regress_keeper;
+select action from rea.import_definitions('{"routes": [{"routeName": "bundleKept", "eventType": "bundle.kept", "workflowName": "bundleA"}]}');
+select rea.export_definitions() is not null as exported;
+reset session authorization;
+select r.defined_by from rea.routes r where r.route_name = 'bundleKept';
+drop owned by regress_keeper;
+drop role regress_keeper;
+select rea.drop_route(r.route_name) from rea.routes r where r.route_name like 'bundle%' and r.active and not r.from_workflow;
