@@ -83,12 +83,7 @@ fn move_on(
     returned(status.as_str())
 }
 
-fn resume(
-    id: pgrx::Uuid,
-    point: &Point,
-    cause: &str,
-    fresh_key: bool,
-) -> Result<Result<Status, ApiError>, StoreError> {
+fn resume(id: pgrx::Uuid, point: &Point, cause: &str, fresh_key: bool) -> Result<Result<Status, ApiError>, StoreError> {
     let now = Clock::now();
     let workflow = point.definition()?;
     let action = workflow.as_ref().and_then(|workflow| point.action(workflow));

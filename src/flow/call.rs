@@ -109,18 +109,11 @@ fn checked_topic(topic: String) -> Result<String, Failure> {
     Err(Failure::permanent("invalid_topic", format!("the topic {fault}")))
 }
 
-/// The envelope of a message (requirement C11).
+/// The envelope of a message (requirements B9, B10).
 ///
 /// `messageId` is the action's idempotency key, so it stays the same over retries; `operationId` is the event's id, by
 /// which `rea.operation` finds it. `causationId` names what caused the message: the event.
-fn envelope(
-    facts: &Facts,
-    kind: MessageKind,
-    message_type: &str,
-    occurred_at: Option<&str>,
-    payload: &str,
-) -> String {
-    let optional = |text: Option<&str>| text.map_or_else(|| "null".to_owned(), quoted);
+fn envelope(facts: &Facts, kind: MessageKind, message_type: &str, occurred_at: Option<&str>, payload: &str) -> String {
     let id = idempotency_key(facts.instance_id, facts.action_name, facts.key_no);
     format!(
         "{{\"messageId\":{},\"operationId\":{},\"eventId\":{},\"correlationId\":{},\"causationId\":{},\
@@ -128,7 +121,7 @@ fn envelope(
         quoted(&id),
         quoted(facts.event_id),
         quoted(facts.event_id),
-        optional(facts.correlation_id),
+        quoted(facts.correlation_id.unwrap_or(facts.event_id)),
         quoted(facts.event_id),
         occurred_at.unwrap_or("null"),
         quoted(kind.as_str()),
@@ -149,7 +142,8 @@ pub fn summary(call: &RenderedCall, max_chars: usize) -> String {
             format!("{schema}.{name}({})", args.as_deref().unwrap_or("context"))
         }
         RenderedCall::Message { transport, topic, kind, envelope } => {
-            let id = serde_json::from_str::<Value>(envelope).ok().and_then(|v| Some(v["messageId"].as_str()?.to_owned()));
+            let id =
+                serde_json::from_str::<Value>(envelope).ok().and_then(|v| Some(v["messageId"].as_str()?.to_owned()));
             format!("{} {topic} {} {}", transport.as_str(), kind.as_str(), id.unwrap_or_default())
         }
     };

@@ -35,7 +35,8 @@ impl Steps {
     /// The members of `steps` in the context document, without braces: what was inherited, everything noted, and a
     /// success for each of the `finished` actions that left no note.
     pub fn members<'a>(&self, inherited: Option<&str>, finished: impl Iterator<Item = &'a str>) -> String {
-        let mut members: Vec<String> = inherited.filter(|text| !text.is_empty()).map(str::to_owned).into_iter().collect();
+        let mut members: Vec<String> =
+            inherited.filter(|text| !text.is_empty()).map(str::to_owned).into_iter().collect();
         members.extend(self.entries.iter().map(|(name, entry)| member(name, entry)));
         let silent = finished.filter(|name| !self.entries.contains_key(*name));
         members.extend(silent.map(|name| member(name, SUCCEEDED)));

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::flow::address::Address;
 use crate::flow::expression::{Expression, PathValue};
 use crate::flow::outcome::StatusPattern;
-pub use crate::flow::perform::Perform;
 use crate::flow::perform::Awaited;
+pub use crate::flow::perform::Perform;
 use crate::flow::retry::RetryPolicy;
 use crate::flow::template::{Template, Text};
 

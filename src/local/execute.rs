@@ -85,7 +85,8 @@ pub fn function(target: &Target, arguments: &Arguments) -> Result<Option<String>
 pub fn send(statement: &str, topic: &str, envelope: &str) -> Result<Option<String>, Fault> {
     let plan = prepared(statement, &mut [pg_sys::TEXTOID, pg_sys::TEXTOID])?;
     // SAFETY: copies the bytes into a new varlena.
-    let datum = |text: &str| unsafe { pg_sys::cstring_to_text_with_len(text.as_ptr().cast(), text.len() as i32) }.into();
+    let datum =
+        |text: &str| unsafe { pg_sys::cstring_to_text_with_len(text.as_ptr().cast(), text.len() as i32) }.into();
     run(plan, &mut [datum(topic), datum(envelope)])?;
     // SAFETY: the plan was not kept; nothing uses it any more.
     unsafe { pg_sys::SPI_freeplan(plan) };

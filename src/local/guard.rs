@@ -11,11 +11,7 @@ use pgrx::pg_sys;
 use std::time::Duration;
 
 /// Runs the body as `role`: all of it, or nothing of it.
-pub fn as_role<T>(
-    role: pg_sys::Oid,
-    timeout: Duration,
-    body: impl FnOnce() -> Result<T, Fault>,
-) -> Result<T, Fault> {
+pub fn as_role<T>(role: pg_sys::Oid, timeout: Duration, body: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     // SAFETY: level and identity are put back on both ways; nothing between can leave this function otherwise.
     unsafe {
         let level = pg_sys::NewGUCNestLevel();

@@ -41,7 +41,8 @@ pub fn statement_for(
         Transport::Pgmq => match local::pgmq_schema()? {
             Some(schema) => Ok(include_str!("../../sql/call/pgmq.sql").replace("SCHEMA", &quoted(&schema))),
             None => {
-                let message = "the extension pgmq with its function send(text, jsonb) is not installed in this database";
+                let message =
+                    "the extension pgmq with its function send(text, jsonb) is not installed in this database";
                 Err(Failure::permanent("pgmq_missing", message))
             }
         },

@@ -54,9 +54,8 @@ pub fn children_state(parents: &[(Uuid, &str)]) -> Result<Vec<ChildrenState>, St
         let count = |column| row.get::<i64>(column).map(|count| count.max(0) as usize);
         let place: i32 = row.get(1)?;
         let branch: Option<String> = row.maybe(8)?;
-        let failure = branch.map(|branch| {
-            Ok((branch, row.maybe(9)?.unwrap_or_default(), row.maybe(10)?.unwrap_or_default()))
-        });
+        let failure =
+            branch.map(|branch| Ok((branch, row.maybe(9)?.unwrap_or_default(), row.maybe(10)?.unwrap_or_default())));
         if let Some(state) = states.get_mut((place - 1).max(0) as usize) {
             state.count = Children {
                 started: count(2)?,

@@ -60,7 +60,5 @@ pub fn place_state(instances: &[Uuid]) -> Result<HashMap<Uuid, PlaceState>, Stor
     statements::LOCK_PLACES.run(&[ids().into()])?;
     let ids = ids();
     let rows = statements::PLACE_STATE.run(&[ids.into()])?;
-    rows.iter()
-        .map(|row| Ok((uuid(row.get(1)?), PlaceState { taken: row.get(2)?, ahead: row.get(3)? })))
-        .collect()
+    rows.iter().map(|row| Ok((uuid(row.get(1)?), PlaceState { taken: row.get(2)?, ahead: row.get(3)? }))).collect()
 }

@@ -49,8 +49,8 @@ fn judge_reply(action: &Action, http: &HttpAction, reply: &Reply, now: DateTime<
     let failure = classify_reply(reply.status, retry_after, now, http);
     let wanted = failure.is_none() && action.output.is_some();
     let unreadable = if wanted { unreadable(reply) } else { None };
-    let document = (wanted && unreadable.is_none())
-        .then(|| response::document(reply.status, &reply.headers, &reply.body));
+    let document =
+        (wanted && unreadable.is_none()).then(|| response::document(reply.status, &reply.headers, &reply.body));
     Judged {
         failure: failure.or(unreadable),
         document,

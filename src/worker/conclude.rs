@@ -148,10 +148,9 @@ fn loss(action: &Action, overdue: bool, default_timeout: Duration) -> (Failure, 
             return (failure.clone(), Outcome::Failure(failure));
         }
         Perform::Local(_) => ("the worker vanished during the call; what it did was rolled back", Class::Retry),
-        _ => (
-            "the worker vanished during the attempt; whether the request was carried out is not known",
-            Class::Unknown,
-        ),
+        _ => {
+            ("the worker vanished during the attempt; whether the request was carried out is not known", Class::Unknown)
+        }
     };
     let failure = Failure { code: "worker_lost".into(), message: message.into(), class, retry_after: None };
     (failure, Outcome::Lost)

@@ -51,7 +51,8 @@ impl Turn<'_> {
             return Err(Failure::permanent("invalid_event", message));
         }
         if cause.depth >= guc::max_causation_depth() {
-            let message = format!("events caused each other {} times: rea.max_causation_depth allows no more", cause.depth);
+            let message =
+                format!("events caused each other {} times: rea.max_causation_depth allows no more", cause.depth);
             return Err(Failure::permanent("causation_depth", message));
         }
         let most = guc::max_payload_bytes();

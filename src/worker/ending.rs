@@ -74,8 +74,7 @@ impl Turn<'_> {
         match wanted {
             Wanted::Cancel { compensate, cause } => {
                 let compensation = (!compensate).then_some("none");
-                draft.held.ending =
-                    Some(Ending { status: Status::Cancelled, compensation, undo_no: 0, plan: None });
+                draft.held.ending = Some(Ending { status: Status::Cancelled, compensation, undo_no: 0, plan: None });
                 draft.held.error = Some(InstanceError { action: None, code: "cancelled".into(), message: cause });
                 draft.course = Course::Ending;
             }

@@ -13,10 +13,10 @@ use crate::flow::join::{self, Plan, Step, Verdict};
 use crate::flow::outcome::Failure;
 use crate::flow::perform::{Branches, ForkAction, Join, OnBranchFailure, Perform, WorkflowAction};
 use crate::flow::template::{render_json, value};
+use crate::store::payload::Payload;
 use crate::store::record::{NewEvent, Parent};
 use crate::store::tree::{self, ChildResult, ChildrenState};
 use crate::store::work::Event;
-use crate::store::payload::Payload;
 use crate::store::{StoreError, work};
 use serde_json::value::RawValue;
 use std::rc::Rc;
@@ -65,8 +65,7 @@ impl Turn<'_> {
         child: &WorkflowAction,
         values: &[PathValue],
     ) -> Result<(), StoreError> {
-        let plan =
-            Plan { branches: 1, max_concurrency: 1, join: Join::All, on_branch_failure: OnBranchFailure::Wait };
+        let plan = Plan { branches: 1, max_concurrency: 1, join: Join::All, on_branch_failure: OnBranchFailure::Wait };
         let Some((state, step)) = self.look_at_children(draft, action, &plan)? else { return Ok(()) };
         let mut started = None;
         if step.start > 0 {
@@ -84,7 +83,11 @@ impl Turn<'_> {
             let response = format!("{{\"body\":{{\"instanceId\":{id}}}}}");
             return self.conclude_step(draft, action, None, Some(response), None);
         }
-        let fork = ForkAction { branches: Branches::Parallel(Vec::new()), join: plan.join, on_branch_failure: plan.on_branch_failure };
+        let fork = ForkAction {
+            branches: Branches::Parallel(Vec::new()),
+            join: plan.join,
+            on_branch_failure: plan.on_branch_failure,
+        };
         self.go_on(draft, action, &fork, &state, step)
     }
 
@@ -104,7 +107,10 @@ impl Turn<'_> {
         if begins {
             draft.number_attempt(self.now);
         }
-        if begins && state.count.started > 0 && join::next(plan, &state.count).verdict.is_some_and(|v| v != Verdict::Succeeded) {
+        if begins
+            && state.count.started > 0
+            && join::next(plan, &state.count).verdict.is_some_and(|v| v != Verdict::Succeeded)
+        {
             draft.more.revives_children = true;
             draft.wait("children", None, self.now);
             return Ok(None);
@@ -250,8 +256,10 @@ fn branches(fork: &ForkAction, action: &Action, values: &[PathValue]) -> Result<
                 let message = format!("\"items\" gives {} items; at most {MOST_ITEMS} are allowed", items.len());
                 return Err(Failure::permanent("too_many_items", message));
             }
-            let branch = |(index, item): (usize, &Box<RawValue>)| {
-                Branch { name: index.to_string(), block: *block, item: Some((index as i32, item.get().into())) }
+            let branch = |(index, item): (usize, &Box<RawValue>)| Branch {
+                name: index.to_string(),
+                block: *block,
+                item: Some((index as i32, item.get().into())),
             };
             Ok(items.iter().enumerate().map(branch).collect())
         }
@@ -276,8 +284,9 @@ fn response(perform: &Perform, fork: &ForkAction, results: &[ChildResult]) -> St
         }
         (_, Branches::Switch { .. }) => results.first().map_or_else(|| "null".to_owned(), document),
         (_, Branches::Parallel(_)) => {
-            let member =
-                |child: &ChildResult| format!("{}:{}", quoted(child.branch.as_deref().unwrap_or_default()), document(child));
+            let member = |child: &ChildResult| {
+                format!("{}:{}", quoted(child.branch.as_deref().unwrap_or_default()), document(child))
+            };
             format!("{{{}}}", results.iter().map(member).collect::<Vec<_>>().join(","))
         }
     };

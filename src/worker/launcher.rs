@@ -228,8 +228,11 @@ impl Launcher {
         seat.heartbeat.store(monotonic_ms(), Ordering::Release);
         seat.take_hints();
         seat.state.store(Seat::STARTING, Ordering::Release);
-        let (name, function) =
-            if kind == Seat::SQL { ("rea SQL worker", "rea_sql_worker_main") } else { ("rea worker", "rea_worker_main") };
+        let (name, function) = if kind == Seat::SQL {
+            ("rea SQL worker", "rea_sql_worker_main")
+        } else {
+            ("rea worker", "rea_worker_main")
+        };
         let started = BackgroundWorkerBuilder::new(&format!("{name} {worker_no}"))
             .set_type(name)
             .set_library(LIBRARY)

@@ -5,10 +5,12 @@
 //! [`turn`] after the other: [`conclude`] what ended, claim and route what is due, [`prepare`] what goes out.
 
 mod absence;
+mod announce;
 mod answer;
 pub mod board;
 mod clock;
 mod conclude;
+mod course;
 mod definition;
 mod draft;
 mod effects;
@@ -21,6 +23,7 @@ mod intake;
 mod lane;
 mod launcher;
 mod maintenance;
+mod pool;
 mod prepare;
 mod process;
 mod render;

@@ -6,14 +6,14 @@ use super::definition::Definitions;
 use super::effects::Effects;
 use super::held::Held;
 use super::inbox::InboxMark;
-use super::lane::{Lanes, Ledger, WAITING, is_local, serves};
+use super::lane::{Lanes, Ledger, WAITING, serves};
 use super::maintenance::Maintenance;
-use super::task::Task;
+use super::pool::start_pool;
+use super::process;
 use super::turn::{Intake, Kind, Settings, Turn};
-use super::{process, wake};
-use crate::action::{Completion, Job, Pool, Request as HttpRequest, Settings as PoolSettings};
+use crate::action::{Completion, Pool};
 use crate::guc;
-use crate::store::claim::{self, Wanted};
+use crate::store::claim::Wanted;
 use crate::store::{self, Clock, StoreError, work};
 use chrono::{DateTime, Utc};
 use pgrx::prelude::*;
@@ -26,10 +26,8 @@ use uuid::Uuid;
 const PREFETCH: usize = 256;
 /// How long queued jobs wait for the threads that are awake before more are woken.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// How soon workers look again at what is wanted of instances in flight.
-const REQUESTS_AGAIN: Duration = Duration::from_millis(100);
 /// Pause after a turn that failed even when careful.
-const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// A worker's memory.
 pub struct Worker {
@@ -64,17 +62,17 @@ pub struct Worker {
     /// When to look at what others want of instances; `None`: when somebody says so.
     pub look_at_requests: Option<Instant>,
     /// What others want of the instances in flight.
-    wanted: HashMap<Uuid, Wanted>,
+    pub(super) wanted: HashMap<Uuid, Wanted>,
     /// Numbers of the live workers, for the choice of lanes.
     pub peers: Vec<u32>,
     /// When the pool gets more threads, if jobs are still queued then.
     reinforce_at: Option<Instant>,
-    pool: Pool,
+    pub(super) pool: Pool,
     definitions: Definitions,
-    flights: HashMap<u64, Held>,
+    pub(super) flights: HashMap<u64, Held>,
     /// Bytes of the bodies in flight.
-    body_bytes: usize,
-    next_token: u64,
+    pub(super) body_bytes: usize,
+    pub(super) next_token: u64,
     completed: Vec<(Held, Completion)>,
     arrivals: Vec<Completion>,
 }
@@ -293,7 +291,17 @@ impl Worker {
     fn attempt(&mut self, intake: &Intake, careful: bool) -> TurnResult {
         let (capacity, threads) = (self.capacity(), self.pool.capacity());
         let Worker {
-            lanes, definitions, completed, extension, generation, worker_no, peers, body_bytes, seat, wanted, ..
+            lanes,
+            definitions,
+            completed,
+            extension,
+            generation,
+            worker_no,
+            peers,
+            body_bytes,
+            seat,
+            wanted,
+            ..
         } = self;
         store::transaction(|| {
             if !store::extension_is_present(*extension) {
@@ -365,118 +373,12 @@ impl Worker {
         super::wake::waiters(&effects.ended);
     }
 
-    fn note_parked(&mut self, parked: &[(std::rc::Rc<str>, DateTime<Utc>)]) {
-        let (mut foreign, mut local) = (false, false);
-        for (lane, due) in parked {
-            if self.serves(lane) {
-                self.lanes.await_due(lane, *due);
-            } else if is_local(lane) {
-                local = true;
-            } else {
-                foreign = true;
-            }
-        }
-        if foreign {
-            wake::main_workers(self.database);
-        }
-        if local {
-            wake::sql_workers(self.database);
-        }
-    }
-
     /// Whether this worker serves the lane.
     pub fn serves(&self, lane: &str) -> bool {
         serves(lane, self.worker_no, &self.peers)
     }
 
-    /// Tells those whom the turn concerns.
-    fn announce(&mut self, effects: &Effects) {
-        if effects.signalled {
-            self.signalled |= self.serves(WAITING);
-            if !self.serves(WAITING) {
-                wake::workers(self.database, Seat::SIGNAL);
-            }
-        }
-        if effects.requested {
-            wake::workers(self.database, Seat::REQUEST);
-        }
-        if effects.emitted {
-            self.inbox_has_more = true;
-            if !self.is_router() {
-                wake::workers(self.database, Seat::INBOX);
-            }
-        }
-    }
-
-    /// Notes what is wanted of the instances in flight. While something is left to be carried out, all workers look again.
-    fn attend_to_requests(&mut self) {
-        let looked = store::transaction(|| {
-            if !store::extension_is_present(self.extension) {
-                return Ok((Vec::new(), 0));
-            }
-            Ok((claim::requests_in_hand(self.generation)?, claim::forget_requests(&[])?))
-        });
-        match looked {
-            Ok((wanted, left)) => {
-                self.wanted = wanted.into_iter().collect();
-                self.look_at_requests = (left > 0).then(|| Instant::now() + REQUESTS_AGAIN);
-            }
-            Err(error) => {
-                self.complain(&error);
-                self.look_at_requests = Some(Instant::now() + PAUSE_AFTER_FAILURE);
-            }
-        }
-    }
-
-    fn depart(&mut self, held: Held, task: Task) -> Option<Job> {
-        let Task::Http(request) = task else { return None };
-        self.next_token += 1;
-        self.body_bytes += held.sent.as_ref().map_or(0, |sent| sent.body_bytes);
-        let want_body = held.action().is_some_and(|action| action.output.is_some());
-        self.flights.insert(self.next_token, held);
-        Some(Job {
-            token: self.next_token,
-            request: HttpRequest {
-                method: request.method,
-                url: request.url,
-                headers: request.headers,
-                body: request.body,
-                timeout: Duration::from_millis(u64::from(request.timeout_ms)),
-                want_body,
-            },
-        })
-    }
-
-    fn reconfigure(&mut self) {
-        self.lanes.set_bounds(guc::lane_max_in_flight(), guc::http_threads());
-        if let Err(error) = self.pool.reconfigure(&pool_settings()) {
-            pgrx::warning!("rea worker keeps its former HTTP settings: {error}");
-        }
-    }
-
-    fn complain(&self, error: &StoreError) {
+    pub(super) fn complain(&self, error: &StoreError) {
         pgrx::warning!("rea worker {} could not finish a turn and tries again: {error}", self.worker_no);
-    }
-}
-
-/// A CA file that cannot be read must not stop the receivers that need none.
-fn start_pool() -> Pool {
-    let settings = pool_settings();
-    let pool = Pool::new(&settings).or_else(|error| {
-        pgrx::warning!("rea worker does without rea.ca_file: {error}");
-        Pool::new(&PoolSettings { ca_file: None, ..settings })
-    });
-    match pool {
-        Ok(pool) => pool,
-        Err(error) => pgrx::error!("rea worker could not start its HTTP client: {error}"),
-    }
-}
-
-fn pool_settings() -> PoolSettings {
-    PoolSettings {
-        max_threads: guc::http_threads(),
-        max_response_bytes: guc::max_response_bytes(),
-        ca_file: guc::ca_file(),
-        max_idle_connections: guc::http_threads(),
     }
 }

@@ -336,8 +336,7 @@ impl SqlWorker {
         for (lane, succeeded, gone, took) in &effects.noted {
             self.lanes.note(lane, *succeeded, *gone, *took);
         }
-        let empty: Vec<Rc<str>> =
-            effects.claimed.into_iter().filter(|(_, more)| !more).map(|(lane, _)| lane).collect();
+        let empty: Vec<Rc<str>> = effects.claimed.into_iter().filter(|(_, more)| !more).map(|(lane, _)| lane).collect();
         self.look_at_lanes(&empty);
         for (lane, due) in &effects.parked {
             if is_local(lane) {
@@ -368,11 +367,8 @@ impl SqlWorker {
 
     /// Tells those whom the turn concerns.
     fn announce(&self, effects: &Effects) {
-        let hints = [
-            (effects.signalled, Seat::SIGNAL),
-            (effects.requested, Seat::REQUEST),
-            (effects.emitted, Seat::INBOX),
-        ];
+        let hints =
+            [(effects.signalled, Seat::SIGNAL), (effects.requested, Seat::REQUEST), (effects.emitted, Seat::INBOX)];
         hints.iter().filter(|(told, _)| *told).for_each(|(_, hint)| wake::workers(self.database, *hint));
         let (own, others): (Vec<_>, Vec<_>) = effects.parked.iter().partition(|(lane, _)| is_local(lane));
         if !others.is_empty() {
