@@ -3,8 +3,8 @@
 //! ```text
 //! rea-bench [--quick] [--results FILE] [NAME]...
 //! ```
-//! `NAME` is one of drain, slow, latency, enqueue, starvation, memory; without
-//! any, all run. `REA_PG_BIN` names the server's bin folder. A quick run, or one
+//! `NAME` is one of drain, slow, latency, enqueue, starvation, memory, branches;
+//! without any, all run. `REA_PG_BIN` names the server's bin folder. A quick run, or one
 //! of single figures, writes no file. The exit status is 1 when a mark is missed
 //! in a full run.
 

@@ -1,6 +1,7 @@
 //! The measurements, each with its conditions. Figures that users know from
 //! other products come first.
 
+mod branches;
 mod drain;
 mod enqueue;
 mod latency;
@@ -17,11 +18,12 @@ use crate::rig::Rig;
 pub type Measurement = (&'static str, fn(&Rig) -> Result<Vec<Figure>>);
 
 /// All measurements, in the order of the table.
-pub const ALL: [Measurement; 6] = [
+pub const ALL: [Measurement; 7] = [
     ("drain", drain::measure),
     ("slow", drain::measure_slow),
     ("latency", latency::measure),
     ("enqueue", enqueue::measure),
     ("starvation", starvation::measure),
     ("memory", memory::measure),
+    ("branches", branches::measure),
 ];
