@@ -12,6 +12,8 @@ missing_packages() {
     have make || echo make
     have pkg-config || echo pkg-config
     have gcc || echo gcc
+    # Luau, the language of scripts, is C++.
+    have g++ || echo g++
     have clang || echo clang
     have python3 || echo python3
     have runuser || echo util-linux

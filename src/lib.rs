@@ -9,6 +9,7 @@
 //! * [`worker`]: the processes: launcher, worker loop, wake-up at commit;
 //! * [`local`]: calls in the database as other roles: the only place that runs other people's SQL;
 //! * [`action`]: the threads that perform HTTP requests and never touch PostgreSQL;
+//! * [`script`]: the sandbox in which Luau scripts run;
 //! * [`guc`] and [`error`]: the settings, and the SQLSTATE of every error.
 
 use pgrx::prelude::*;
@@ -19,6 +20,7 @@ pub mod error;
 pub mod flow;
 pub mod guc;
 pub mod local;
+pub mod script;
 pub mod store;
 pub mod worker;
 
