@@ -43,6 +43,12 @@ pub enum ApiError {
         /// What to do about the first.
         hint: Option<String>,
     },
+    /// A script breaks the grammar.
+    #[error("{message}")]
+    BadScript {
+        /// What, and in which line.
+        message: String,
+    },
     /// A named object does not exist, or the caller may not see it.
     #[error("{kind} \"{name}\" does not exist")]
     NotFound {
@@ -95,6 +101,11 @@ impl From<ApiError> for ErrorReport {
                 Some("Use a shorter value, for example a hash, and keep the long one in the payload.".into()),
             ),
             ApiError::BadDefinition { detail, hint, .. } => (ERRCODE_INVALID_PARAMETER_VALUE, Some(detail), hint),
+            ApiError::BadScript { .. } => (
+                ERRCODE_SYNTAX_ERROR,
+                None,
+                Some("The language is Luau; docs/reference/lua.md tells how it differs from Lua 5.x.".into()),
+            ),
             ApiError::NotFound { hint, .. } => (ERRCODE_UNDEFINED_OBJECT, None, Some(hint.into())),
             ApiError::RouteTie { .. } => (
                 ERRCODE_DUPLICATE_OBJECT,

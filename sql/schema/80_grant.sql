@@ -23,7 +23,8 @@ begin
     execute format('grant usage on schema rea to %I', grant_viewer.role);
     execute format(
         'grant select on rea.events, rea.instances, rea.dead_letters, rea.lanes, rea.slow_actions, rea.backlog, '
-        'rea.workers, rea.workflows, rea.routes, rea.schedules, rea.reroutes to %I', grant_viewer.role);
+        'rea.workers, rea.workflows, rea.routes, rea.schedules, rea.reroutes, '
+        'rea.scripts, rea.configuration, rea.kv to %I', grant_viewer.role);
     execute format(
         'grant execute on function rea.timeline, rea.match_event, rea.validate_workflow, rea.doctor, '
         'rea.worker_seats, rea.server_state, rea.next_runs, rea.query_instance, rea.operation(text, text), rea.operation(uuid) to %I',
@@ -49,7 +50,8 @@ begin
         'rea.drop_schedule, rea.pause_schedule, rea.resume_schedule to %I', grant_admin.role);
     execute format(
         'grant execute on function rea.import_definitions, rea.read_definitions, rea.import_entry, rea.entry_state, '
-        'rea.rerun_event, rea.reroute_events to %I', grant_admin.role);
+        'rea.rerun_event, rea.reroute_events, rea.define_script, rea.drop_script, rea.set_config, '
+        'rea.test_script to %I', grant_admin.role);
 end
 $grant$;
 comment on function rea.grant_admin(name) is

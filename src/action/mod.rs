@@ -1,7 +1,7 @@
 //! The thread edge: actions that leave the process are performed here.
 //!
 //! Contract: owned data in ([`Job`]), outcome out ([`Completion`]). A [`Pool`] of threads performs
-//! HTTP requests; the caller's thread is never blocked by one and hears of the results through an
+//! HTTP requests and runs scripts; the caller's thread is never blocked by one and hears of the results through an
 //! eventfd. Every job that was submitted is answered exactly once, by a reply, by a failure or by
 //! the text of a panic, unless the pool is dropped first.
 //!
@@ -22,10 +22,12 @@ mod descriptors;
 mod failure;
 mod http;
 mod idle;
+mod inquiry;
 mod lease;
 mod lookup;
 mod pool;
 mod resolver;
+mod script;
 mod socket;
 mod threads;
 mod tls;
@@ -40,6 +42,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use crate::flow::outcome::Failure;
+use crate::script::{Limits, Report, Script};
+pub use inquiry::{Inquiry, Question};
 pub use pool::Pool;
 
 /// One HTTP request as it goes onto the wire. Its `Debug` form shows no secrets.
@@ -71,13 +75,37 @@ impl fmt::Debug for Request {
     }
 }
 
-/// A request with the caller's name for it.
+/// A script with what its requests say about where they come from.
+#[derive(Debug, Clone)]
+pub struct ScriptTask {
+    /// The script, its context and arguments.
+    pub script: Script,
+    /// What it may use.
+    pub limits: Limits,
+    /// Header lines of each of its requests, which the script cannot override.
+    pub headers: Vec<(String, String)>,
+    /// `Idempotency-Key` of its n-th request is this, `_` and n, unless the script gives one.
+    pub idempotency_key: String,
+    /// `X-Rea-Req-Id` of its n-th request is this, `_` and n.
+    pub request_id: String,
+}
+
+/// What a thread can do.
+#[derive(Debug, Clone)]
+pub enum Task {
+    /// Send a request.
+    Http(Request),
+    /// Run a script.
+    Script(Box<ScriptTask>),
+}
+
+/// A task with the caller's name for it.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Comes back unchanged in [`Completion::token`]; need not be unique.
+    /// Comes back unchanged in [`Completion::token`] and [`Inquiry::token`].
     pub token: u64,
-    /// What to send.
-    pub request: Request,
+    /// What to do.
+    pub task: Task,
 }
 
 /// A complete HTTP answer, whatever its status (100 to 999).
@@ -165,6 +193,8 @@ pub enum Answer {
     Failed(TransportFailure),
     /// A call in the database ended: its result as JSON text, `None` for none.
     Local(Result<Option<String>, Failure>),
+    /// A script ended, one way or another.
+    Script(Box<Report>),
     /// A bug: the code that performs the request panicked; place and text of the panic.
     Panicked(String),
 }
@@ -187,7 +217,7 @@ pub struct Completion {
 /// What a pool may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Most requests at the same time, 1 or more. Lowered if the process may not open enough
+    /// Most requests and scripts at the same time, 1 or more. Lowered if the process may not open enough
     /// sockets; see [`Pool::capacity`].
     pub max_threads: usize,
     /// Longest response body that is kept, in bytes after decompression.

@@ -1,4 +1,4 @@
-//! The threads that perform requests, and the two lists they share with the main thread.
+//! The threads that perform tasks, and the lists they share with the main thread.
 //!
 //! Contract: threads start when there is work for them, up to the limit, and leave after
 //! [`LINGER`] without any. Idle threads form a stack: the one that worked last is woken first, so
@@ -16,10 +16,12 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::http::Engine;
+use super::inquiry::{Desk, Inquiry};
 use super::lookup::{self, Lookup, Names};
 use super::wake::Wake;
 use super::{
-    Answer, Completion, Job, PoolError, Request, Settings, TransportError, descriptors, failure, threads, tls,
+    Answer, Completion, Job, PoolError, Request, Settings, Task, TransportError, descriptors, failure, script, threads,
+    tls,
 };
 
 /// Time without work after which a thread leaves.
@@ -33,6 +35,7 @@ pub struct Pool {
 struct Shared {
     work: Mutex<Work>,
     completed: Mutex<Vec<Completion>>,
+    desk: Desk,
     running: AtomicUsize,
     wake: Wake,
     parts: Parts,
@@ -125,6 +128,7 @@ impl Pool {
         let shared = Shared {
             work: Mutex::new(work),
             completed: Mutex::default(),
+            desk: Desk::default(),
             running: AtomicUsize::new(0),
             wake: Wake::new().map_err(PoolError::Wake)?,
             parts,
@@ -155,7 +159,12 @@ impl Pool {
         into.append(&mut self.shared.completed());
     }
 
-    /// A descriptor that is readable while there are completions to take (and now and then when
+    /// What scripts want to know, each asked once. To be called after [`Pool::take`], which clears the descriptor.
+    pub fn inquiries(&self) -> Vec<Inquiry> {
+        self.shared.desk.take()
+    }
+
+    /// A descriptor that is readable while there are completions or inquiries to take (and now and then when
     /// there are none). It belongs to the pool.
     pub fn wake_fd(&self) -> RawFd {
         self.shared.wake.fd()
@@ -283,10 +292,21 @@ impl Shared {
     fn serve(&self) {
         while let Some((job, engine)) = self.next() {
             let completion = completion(job.token, || {
-                threads::catch(|| (self.parts.perform)(&engine, &job.request)).unwrap_or_else(Answer::Panicked)
+                threads::catch(|| self.perform(&engine, &job)).unwrap_or_else(Answer::Panicked)
             });
             self.running.fetch_sub(1, Ordering::Relaxed);
             self.complete(completion);
+        }
+    }
+
+    fn perform(&self, engine: &Engine, job: &Job) -> Answer {
+        match &job.task {
+            Task::Http(request) => (self.parts.perform)(engine, request),
+            Task::Script(task) => script::perform(
+                task,
+                |request| (self.parts.perform)(engine, request),
+                |question, left| self.desk.ask(job.token, question, left, &self.wake),
+            ),
         }
     }
 

@@ -14,7 +14,9 @@ mod retry;
 mod revise;
 mod route;
 mod schedule;
+mod script;
 mod stop;
+mod trial;
 mod wait;
 
 /// Declares the C symbol behind an SQL function. `$body` is a `fn(&Call) -> Result<Option<Datum>, ApiError>`;

@@ -69,7 +69,8 @@ impl Writer {
                 ffi::LUA_TTABLE => self.table(index, depth),
                 _ if convert::is_null(self.state, index) => self.put("null"),
                 _ => match convert::exact_number_at(self.state, index) {
-                    Some(text) => self.put(text),
+                    Some(text) if exact::fits_numeric(text) => self.put(text),
+                    Some(_) => Err(EncodeError::new("number is out of the range of numeric")),
                     None => Err(EncodeError::new(format!("{} cannot be JSON", self.type_name(index)))),
                 },
             }

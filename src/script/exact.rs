@@ -32,6 +32,12 @@ pub(super) fn is_json_number(text: &str) -> bool {
         && !text.ends_with(char::is_whitespace)
 }
 
+/// Whether PostgreSQL's numeric surely has room for a JSON number (131072 digits before the point, 16383 after it).
+pub(super) fn fits_numeric(text: &str) -> bool {
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    digits.len() <= 16_000 && exponent.parse::<i64>().is_ok_and(|exponent| exponent.abs() <= 16_000)
+}
+
 /// Sign, digits without zeros at either end, and the place of the point: equal exactly for equal values.
 #[derive(PartialEq)]
 struct Decimal {

@@ -1,13 +1,14 @@
 //! A script's changes of the key-value store, kept until the attempt is recorded.
 
 use super::report::KvSet;
+use std::time::Duration;
 
 /// Longest key, in bytes.
-pub(super) const MAX_KEY_BYTES: usize = 512;
+const MAX_KEY_BYTES: usize = 512;
 /// Longest value as JSON, in bytes.
 pub(super) const MAX_VALUE_BYTES: usize = 256 * 1024;
 /// Longest life of a value, in seconds: ten years.
-pub(super) const MAX_TTL_SECONDS: f64 = 315_360_000.0;
+const MAX_TTL_SECONDS: f64 = 315_360_000.0;
 /// Most keys that one run may change, and bytes of all their values.
 const MAX_KEYS: usize = 1000;
 const MAX_BYTES: usize = 4 << 20;
@@ -43,6 +44,14 @@ pub(super) fn checked_key(bytes: &[u8]) -> Result<&str, KvError> {
     if fits { Ok(key) } else { Err(KvError::Key) }
 }
 
+/// The time to live, if it can be one.
+///
+/// # Errors
+/// [`KvError::Ttl`].
+pub(super) fn checked_ttl(seconds: f64) -> Result<Duration, KvError> {
+    if seconds > 0.0 && seconds <= MAX_TTL_SECONDS { Ok(Duration::from_secs_f64(seconds)) } else { Err(KvError::Ttl) }
+}
+
 impl Kv {
     /// The value that this run gave a key: `None` if it did not touch it, `Some(None)` if it removed it.
     pub(super) fn get(&self, key: &str) -> Option<Option<String>> {
@@ -54,9 +63,6 @@ impl Kv {
     /// # Errors
     /// [`KvError`] says why it cannot be taken.
     pub(super) fn set(&mut self, set: KvSet) -> Result<(), KvError> {
-        if set.ttl_seconds.is_some_and(|ttl| !(ttl > 0.0 && ttl <= MAX_TTL_SECONDS)) {
-            return Err(KvError::Ttl);
-        }
         let size = |set: &KvSet| set.value.as_ref().map_or(0, String::len);
         if let Some(place) = self.sets.iter().position(|known| known.key == set.key) {
             self.bytes -= size(&self.sets.remove(place));

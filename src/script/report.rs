@@ -53,6 +53,14 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// Whether the same script may do better another time.
+    pub fn may_pass(self) -> bool {
+        match self {
+            ErrorCode::Error | ErrorCode::Timeout | ErrorCode::Cpu | ErrorCode::Cancelled => true,
+            ErrorCode::Compile | ErrorCode::Memory | ErrorCode::Output | ErrorCode::Input => false,
+        }
+    }
+
     /// The code as retry rules name it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,18 +103,18 @@ pub struct LogLine {
 }
 
 /// A change of the key-value store that is to be made together with the attempt's success.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KvSet {
     /// The key.
     pub key: String,
     /// JSON text of the value; `None` removes the key.
     pub value: Option<String>,
-    /// Seconds until it vanishes by itself; `None`: never.
-    pub ttl_seconds: Option<f64>,
+    /// Time until it vanishes by itself, more than 0, at most ten years; `None`: never.
+    pub ttl: Option<Duration>,
 }
 
 /// A script's end and everything it did.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// How it ended.
     pub outcome: Outcome,

@@ -11,6 +11,7 @@ pub mod owner;
 pub mod payload;
 pub mod record;
 pub mod schedule;
+pub mod script;
 mod spi;
 mod statement;
 mod transaction;

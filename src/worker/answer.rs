@@ -2,8 +2,9 @@
 
 use crate::action::{Answer, CutReason, Reply, TransportError, TransportFailure};
 use crate::flow::definition::{Action, HttpAction, Perform};
-use crate::flow::outcome::{Failure, Transport, classify_reply, classify_transport};
+use crate::flow::outcome::{Class, Failure, Transport, classify_reply, classify_transport};
 use crate::flow::response;
+use crate::script::{Outcome as Returned, Report};
 use chrono::{DateTime, Utc};
 
 /// An answer, judged.
@@ -34,6 +35,7 @@ pub fn judge(action: &Action, answer: &Answer, now: DateTime<Utc>, summary_chars
             Judged { document: Some(format!("{{\"body\":{body}}}")), summary, ..nothing }
         }
         (Answer::Local(Err(failure)), _) => Judged { failure: Some(failure.clone()), ..nothing },
+        (Answer::Script(report), _) => judge_script(report, summary_chars),
         (Answer::Panicked(message), _) => {
             let failure = Failure::permanent("internal", format!("the attempt panicked: {message}"));
             Judged { failure: Some(failure), ..nothing }
@@ -57,6 +59,25 @@ fn judge_reply(action: &Action, http: &HttpAction, reply: &Reply, now: DateTime<
         summary: Some(response::summary(reply.status, &reply.body, summary_chars)),
         gone: reply.status == 410,
     }
+}
+
+/// What a script returned is its `response.body`. An error of its own may pass; what would end the same way is permanent.
+fn judge_script(report: &Report, summary_chars: usize) -> Judged {
+    let (failure, document, summary) = match &report.outcome {
+        Returned::Returned(json) => (None, Some(format!("{{\"body\":{json}}}")), json),
+        Returned::Retry { reason, after } => {
+            let retry =
+                Failure { class: Class::Retry, retry_after: *after, ..Failure::permanent("script_retry", reason) };
+            (Some(retry), None, reason)
+        }
+        Returned::Fail { code, reason } => (Some(Failure::permanent(code, reason)), None, reason),
+        Returned::Error { code, message } => {
+            let class = if code.may_pass() { Class::Retry } else { Class::Permanent };
+            (Some(Failure { class, ..Failure::permanent(code.as_str(), message) }), None, message)
+        }
+    };
+    let summary = Some(summary.chars().take(summary_chars).collect());
+    Judged { failure, document, summary, gone: false }
 }
 
 fn unreadable(reply: &Reply) -> Option<Failure> {

@@ -8,7 +8,7 @@ use super::lane::Lanes;
 use super::serve::Worker;
 use crate::guc;
 use crate::store::upkeep::{self, LaneRow};
-use crate::store::{self, Clock, StoreError, schedule, work};
+use crate::store::{self, Clock, StoreError, schedule, script, work};
 use pgrx::prelude::*;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -65,6 +65,9 @@ impl Maintenance {
             poll(worker, scan)?;
             if report {
                 report_lanes(&mut worker.lanes)?;
+                if worker.is_router() {
+                    script::kv_expire(Clock::now())?;
+                }
             }
             if alert { announce() } else { Ok(()) }
         })?;

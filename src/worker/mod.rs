@@ -19,6 +19,7 @@ mod ending;
 mod fork;
 mod held;
 mod inbox;
+mod inquiry;
 mod intake;
 mod lane;
 mod launcher;

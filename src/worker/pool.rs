@@ -3,7 +3,7 @@
 use super::held::Held;
 use super::serve::Worker;
 use super::task::Task;
-use crate::action::{Job, Pool, Request, Settings};
+use crate::action::{self, Job, Pool, Request, Settings};
 use crate::guc;
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ impl Worker {
         self.flights.insert(self.next_token, held);
         Some(Job {
             token: self.next_token,
-            request: Request {
+            task: action::Task::Http(Request {
                 method: request.method,
                 url: request.url,
                 headers: request.headers,
                 body: request.body,
                 timeout: Duration::from_millis(u64::from(request.timeout_ms)),
                 want_body,
-            },
+            }),
         })
     }
 

@@ -9,7 +9,7 @@ use super::inbox::InboxMark;
 use super::lane::{Lanes, Ledger, WAITING, serves};
 use super::maintenance::Maintenance;
 use super::pool::start_pool;
-use super::process;
+use super::{inquiry, process};
 use super::turn::{Intake, Kind, Settings, Turn};
 use crate::action::{Completion, Pool};
 use crate::guc;
@@ -192,6 +192,8 @@ impl Worker {
             self.pool.reinforce();
         }
         self.pool.take(&mut self.arrivals);
+        let workflow_of = |token| self.flights.get(&token).map(|held| held.definition.name.to_string());
+        inquiry::answer(self.pool.inquiries(), self.extension, workflow_of);
         for completion in self.arrivals.drain(..) {
             if let Some(held) = self.flights.remove(&completion.token) {
                 self.body_bytes -= held.sent.as_ref().map_or(0, |sent| sent.body_bytes);

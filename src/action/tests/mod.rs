@@ -11,6 +11,7 @@ mod names;
 mod pool;
 mod protocol;
 mod requests;
+mod scripts;
 mod sink;
 mod timeouts;
 mod tls;

@@ -9,18 +9,20 @@ use super::tls::{TemporaryFile, served_by_own_ca};
 use super::{LIMIT, eventually, request};
 use crate::action::http::Engine;
 use crate::action::pool::Parts;
-use crate::action::{Answer, Completion, Job, Pool, PoolError, Reply, Request, Settings, TransportError, threads};
+use crate::action::{
+    Answer, Completion, Job, Pool, PoolError, Reply, Request, Settings, Task, TransportError, threads,
+};
 
-fn settings(max_threads: usize) -> Settings {
+pub(super) fn settings(max_threads: usize) -> Settings {
     Settings { max_threads, max_response_bytes: LIMIT, ca_file: None, max_idle_connections: max_threads }
 }
 
 fn jobs(tokens: impl IntoIterator<Item = u64>, request: &Request) -> Vec<Job> {
-    tokens.into_iter().map(|token| Job { token, request: request.clone() }).collect()
+    tokens.into_iter().map(|token| Job { token, task: Task::Http(request.clone()) }).collect()
 }
 
 /// Whether the descriptor is readable within `millis`.
-fn is_raised(pool: &Pool, millis: i32) -> bool {
+pub(super) fn is_raised(pool: &Pool, millis: i32) -> bool {
     let mut fd = libc::pollfd { fd: pool.wake_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid pollfd.
     unsafe { libc::poll(&mut fd, 1, millis) == 1 }
@@ -28,7 +30,7 @@ fn is_raised(pool: &Pool, millis: i32) -> bool {
 
 /// Takes completions as the worker does, until there are `count`.
 #[track_caller]
-fn collect(pool: &Pool, count: usize) -> Vec<Completion> {
+pub(super) fn collect(pool: &Pool, count: usize) -> Vec<Completion> {
     let mut completions = Vec::new();
     let until = Instant::now() + Duration::from_secs(20);
     while completions.len() < count {

@@ -69,9 +69,12 @@ pub(super) unsafe extern "C-unwind" fn set(state: *mut ffi::lua_State) -> c_int 
         checkpoint(state);
         let session = Session::of(state);
         let key = key(state, 1);
-        let ttl_seconds = match ffi::lua_type(state, 3) {
+        let ttl = match ffi::lua_type(state, 3) {
             kind if kind <= ffi::LUA_TNIL => None,
-            _ => Some(ffi::luaL_checknumber(state, 3)),
+            _ => match kv::checked_ttl(ffi::luaL_checknumber(state, 3)) {
+                Ok(ttl) => Some(ttl),
+                Err(error) => raise(state, &error.to_string()),
+            },
         };
         ffi::lua_settop(state, 2);
         let value = match ffi::lua_type(state, 2) {
@@ -82,7 +85,7 @@ pub(super) unsafe extern "C-unwind" fn set(state: *mut ffi::lua_State) -> c_int 
             },
         };
         let shown = value.clone().unwrap_or_else(|| "removed".to_owned());
-        let taken = session.kv.borrow_mut().set(KvSet { key: key.clone(), value, ttl_seconds });
+        let taken = session.kv.borrow_mut().set(KvSet { key: key.clone(), value, ttl });
         if let Err(error) = taken {
             raise(state, &error.to_string());
         }

@@ -85,9 +85,15 @@ fn kv_reads_its_own_writes_and_hands_them_out_at_the_end() {
         return {old.n, tostring(none), rea.kv.get('a'), rea.kv.get('b') == rea.null, tostring(rea.kv.get('old'))}";
     let report = run(&script(source), &mut world, &limits());
     assert_eq!(report.outcome, Outcome::Returned(r#"[[1],"nil",[2],true,"nil"]"#.into()));
-    let sets: Vec<_> =
-        report.kv_sets.iter().map(|set| (set.key.as_str(), set.value.as_deref(), set.ttl_seconds)).collect();
-    assert_eq!(sets, [("b", Some("null"), Some(60.0)), ("old", None, None), ("a", Some("[2]"), Some(0.5))]);
+    let sets: Vec<_> = report.kv_sets.iter().map(|set| (set.key.as_str(), set.value.as_deref(), set.ttl)).collect();
+    assert_eq!(
+        sets,
+        [
+            ("b", Some("null"), Some(Duration::from_secs(60))),
+            ("old", None, None),
+            ("a", Some("[2]"), Some(Duration::from_millis(500)))
+        ]
+    );
     assert_eq!(report.calls.len(), 4);
     assert!(broken("rea.kv.get('broken')").1.contains("could not read the key-value store: no answer"));
 }

@@ -1,0 +1,2 @@
+-- The configuration.
+select c.key, c.value::text from rea.config c
