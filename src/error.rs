@@ -95,6 +95,14 @@ impl From<ApiError> for ErrorReport {
                 None,
                 Some("Store large data in a table of your own and fire a reference to it, or raise rea.max_payload_bytes.".into()),
             ),
+            ApiError::TooLong { field: "source", .. } => (
+                ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                None,
+                Some("Split the script, and keep the data that it needs in the configuration.".into()),
+            ),
+            ApiError::TooLong { field: "value", .. } => {
+                (ERRCODE_PROGRAM_LIMIT_EXCEEDED, None, Some("Split the value over several keys.".into()))
+            }
             ApiError::TooLong { .. } => (
                 ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 None,

@@ -155,31 +155,46 @@ impl Writer {
         }
     }
 
+    /// Members come sorted by name: the same table gives the same text, however it was filled.
     unsafe fn object(&mut self, index: c_int, depth: usize) -> Result<(), EncodeError> {
-        let mut place = 0;
         self.put("{")?;
-        // SAFETY: see value and count.
+        // SAFETY: see value; the keys stay alive in the table.
         unsafe {
-            for round in 0.. {
-                place = ffi::lua_rawiter(self.state, index, place);
-                if place < 0 {
-                    break;
-                }
-                let value = ffi::lua_gettop(self.state);
+            let names = self.names(index)?;
+            for (round, name) in names.into_iter().enumerate() {
                 self.put(if round > 0 { "," } else { "" })?;
-                let Some(key) = convert::bytes_at(self.state, value - 1) else {
-                    return Err(match ffi::lua_type(self.state, value - 1) {
-                        ffi::LUA_TNUMBER => sparse(),
-                        _ => EncodeError::new(format!("{} cannot be a key of JSON", self.type_name(value - 1))),
-                    });
-                };
-                self.string(key)?;
+                self.string(name)?;
                 self.put(":")?;
-                self.value(value, depth + 1).map_err(|error| error.under(&step(key)))?;
-                ffi::lua_pop(self.state, 2);
+                convert::push_bytes(self.state, name);
+                ffi::lua_rawget(self.state, index);
+                let value = ffi::lua_gettop(self.state);
+                self.value(value, depth + 1).map_err(|error| error.under(&step(name)))?;
+                ffi::lua_pop(self.state, 1);
             }
         }
         self.put("}")
+    }
+
+    /// The names of an object's members, sorted.
+    unsafe fn names<'a>(&self, index: c_int) -> Result<Vec<&'a [u8]>, EncodeError> {
+        let (mut names, mut place) = (Vec::new(), 0);
+        // SAFETY: see object and count.
+        unsafe {
+            loop {
+                place = ffi::lua_rawiter(self.state, index, place);
+                if place < 0 {
+                    names.sort_unstable();
+                    return Ok(names);
+                }
+                let key = ffi::lua_gettop(self.state) - 1;
+                match (convert::bytes_at(self.state, key), ffi::lua_type(self.state, key)) {
+                    (Some(name), _) => names.push(name),
+                    (None, ffi::LUA_TNUMBER) => return Err(sparse()),
+                    _ => return Err(EncodeError::new(format!("{} cannot be a key of JSON", self.type_name(key)))),
+                }
+                ffi::lua_pop(self.state, 2);
+            }
+        }
     }
 
     unsafe fn type_name(&self, index: c_int) -> String {

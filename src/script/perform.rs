@@ -52,7 +52,7 @@ fn perform(
         return failed(
             started,
             ErrorCode::Memory,
-            format!("script {} cannot begin with so little memory", script.name),
+            format!("{}: the script cannot begin with so little memory", script.name),
         );
     };
     let session = Session::begin(script, limits, bytecode, &vm.memory, host, started);
@@ -80,7 +80,10 @@ fn outcome(session: &Session<'_>, status: c_int) -> Outcome {
         return end;
     }
     if session.memory.refused() {
-        return Outcome::Error { code: ErrorCode::Memory, message: session.limit_text(ErrorCode::Memory) };
+        return Outcome::Error {
+            code: ErrorCode::Memory,
+            message: format!("{}: {}", session.script.name, session.limit_text(ErrorCode::Memory)),
+        };
     }
     if let Some(json) = session.returned.take() {
         return Outcome::Returned(json);

@@ -173,8 +173,8 @@ impl<'r> Session<'r> {
         unsafe { self.collect_in_haste(state) };
         let found = if self.memory.refused() { Some(ErrorCode::Memory) } else { self.time_over() };
         if let Some(code) = found {
-            let place = unsafe { place(state) }.map_or_else(String::new, |place| format!(" ({place})"));
-            self.end(Outcome::Error { code, message: format!("{}{place}", self.limit_text(code)) });
+            let place = unsafe { place(state) }.unwrap_or_else(|| self.script.name.clone());
+            self.end(Outcome::Error { code, message: format!("{place}: {}", self.limit_text(code)) });
         }
         self.halted.get()
     }
@@ -199,15 +199,14 @@ impl<'r> Session<'r> {
 
     /// What is said when a limit is hit.
     pub(super) fn limit_text(&self, code: ErrorCode) -> String {
-        let name = &self.script.name;
         match code {
-            ErrorCode::Timeout => format!("script {name} took longer than {} ms", self.limits.wall.as_millis()),
+            ErrorCode::Timeout => format!("the script took longer than {} ms", self.limits.wall.as_millis()),
             ErrorCode::Cpu => {
                 let limit = self.limits.cpu.unwrap_or(self.limits.wall);
-                format!("script {name} computed for longer than {} ms", limit.as_millis())
+                format!("the script computed for longer than {} ms", limit.as_millis())
             }
-            ErrorCode::Memory => format!("script {name} needed more than {} kB of memory", self.memory.limit() / 1024),
-            _ => format!("script {name} was cancelled"),
+            ErrorCode::Memory => format!("the script needed more than {} kB of memory", self.memory.limit() / 1024),
+            _ => "the script was cancelled".to_owned(),
         }
     }
 

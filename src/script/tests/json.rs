@@ -94,6 +94,10 @@ fn tables_become_arrays_and_objects_by_their_keys() {
     assert_eq!(returned("return {1, 2, {3}}"), "[1,2,[3]]");
     assert_eq!(returned("return {a = 1}"), r#"{"a":1}"#);
     assert_eq!(returned("return {}"), "{}");
+    assert_eq!(
+        returned("local t = {c = 1} t.a = {z = 1, y = 2} t.b = 3 return t"),
+        r#"{"a":{"y":2,"z":1},"b":3,"c":1}"#
+    );
     assert_eq!(returned("return rea.array({})"), "[]");
     assert_eq!(returned("return {rea.null}"), "[null]");
     assert_eq!(returned("return {a = rea.null, b = nil}"), r#"{"a":null}"#);
@@ -116,6 +120,7 @@ fn what_json_cannot_say_is_a_failure_that_names_the_place() {
             "neither an array with the keys 1 to n nor an object with strings as keys at .a",
         ),
         ("return {[2] = 1}", "neither an array"),
+        ("return rea.number('1e99999')", "out of the range of numeric"),
         ("return {[true] = 1}", "a boolean cannot be a key"),
         ("local t = {} t.t = t return t", "in a circle at .t.t"),
         ("return {s = 'a\\xff'}", "not valid UTF-8 at .s"),

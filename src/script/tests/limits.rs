@@ -178,7 +178,7 @@ fn the_message_tells_limit_and_line() {
     let Outcome::Error { message, .. } = report_with("local x = 1\nwhile true do end", "{}", &tight()).outcome else {
         panic!("it ended well");
     };
-    assert_eq!(message, "script trial took longer than 200 ms (trial:2)");
+    assert_eq!(message, "trial:2: the script took longer than 200 ms");
 }
 
 #[test]
