@@ -95,7 +95,7 @@ impl From<ApiError> for ErrorReport {
                 None,
                 Some("Store large data in a table of your own and fire a reference to it, or raise rea.max_payload_bytes.".into()),
             ),
-            ApiError::TooLong { field: "source", .. } => (
+            ApiError::TooLong { field: "script source", .. } => (
                 ERRCODE_PROGRAM_LIMIT_EXCEEDED,
                 None,
                 Some("Split the script, and keep the data that it needs in the configuration.".into()),

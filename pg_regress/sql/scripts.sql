@@ -26,6 +26,21 @@ call regress.refused($$select rea.drop_script('never')$$);
 select version, active from rea.scripts where script_name = 'new';
 select rea.define_script('new', 'return 1');
 
+-- A workflow is refused when its script is missing or does not compile, and keeps the script it names from being dropped.
+create function regress.lua(config jsonb) returns jsonb language sql as $$
+    select jsonb_build_object('workflowName', 'scriptFlow', 'actions',
+        jsonb_build_array(jsonb_build_object('name', 'run', 'type', 'lua', 'config', config)))
+$$;
+select v.path, v.code, v.message, v.hint from rea.validate_workflow(regress.lua('{"script": "nowhere"}')) v;
+select v.path, v.code, v.message from rea.validate_workflow(regress.lua('{"script": "price@9"}')) v;
+select v.path, v.code, v.message from rea.validate_workflow(regress.lua('{"source": "return ("}')) v;
+select rea.define_workflow(regress.lua('{"script": "price"}'));
+call regress.refused($$select rea.drop_script('price')$$);
+select rea.define_workflow(regress.lua('{"script": "price@3"}'));
+select rea.drop_script('price');
+select rea.define_script('price', 'return 4');
+select rea.disable_workflow('scriptFlow');
+
 -- Configuration
 select rea.set_config('limits', '{"max": 100}');
 select rea.set_config('limits', '{"max": 0.10}');

@@ -7,7 +7,8 @@ use crate::error::ApiError;
 use crate::flow::definition::Workflow;
 use crate::flow::problem::{Problem, did_you_mean};
 use crate::flow::reference::{Candidate, FunctionCall, Reference, Target, judge, references};
-use crate::store::{Argument, StoreError, statements};
+use crate::script::check;
+use crate::store::{Argument, StoreError, script, statements};
 
 /// What is missing, in the order of the definition.
 pub fn problems(call: &Call, workflow: &Workflow) -> Result<Vec<Problem>, ApiError> {
@@ -30,7 +31,8 @@ fn problem(call: &Call, workflow: &Workflow, reference: &Reference) -> Result<Op
         Target::Workflow(name) if name == workflow.name => Ok(None),
         Target::Workflow(name) => of_workflow(name, pointer),
         Target::Queue => of_queue(pointer),
-        Target::Script { .. } => Ok(None),
+        Target::Script { name, version } => of_script(name, version, pointer),
+        Target::Source(source) => Ok(of_source(source, pointer)),
     }
 }
 
@@ -72,6 +74,21 @@ fn of_workflow(name: &str, pointer: &str) -> Result<Option<Problem>, StoreError>
     let near = did_you_mean(name, names.iter().map(String::as_str));
     let problem = Problem::error(pointer, "unknown_workflow", format!("there is no workflow \"{name}\""));
     Ok(Some(problem.maybe_hint(Some(near.unwrap_or_else(|| "define the inner workflow first".to_owned())))))
+}
+
+fn of_script(name: &str, version: Option<i32>, pointer: &str) -> Result<Option<Problem>, StoreError> {
+    let (found, title) = match version {
+        Some(version) => (script::load_script(name, version)?.is_some(), format!("{name}@{version}")),
+        None => (!script::newest_scripts(vec![name.to_owned()])?.is_empty(), name.to_owned()),
+    };
+    let problem = Problem::error(pointer, "unknown_script", format!("there is no script \"{title}\""));
+    Ok((!found).then(|| problem.hint("define it with rea.define_script; the view rea.scripts shows all versions")))
+}
+
+fn of_source(source: &str, pointer: &str) -> Option<Problem> {
+    let error = check(source).err()?;
+    let problem = Problem::error(pointer, "script_compile", format!("the script does not compile: {error}"));
+    Some(problem.hint("the language is Luau; docs/reference/lua.md tells how it differs from Lua 5.x"))
 }
 
 fn of_queue(pointer: &str) -> Result<Option<Problem>, StoreError> {

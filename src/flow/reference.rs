@@ -29,6 +29,8 @@ pub enum Target<'w> {
         /// Its version; None = the newest.
         version: Option<i32>,
     },
+    /// A script written in the definition.
+    Source(&'w str),
     /// Another workflow, or the same.
     Workflow(&'w str),
     /// A queue of the extension pgmq, whatever its name.
@@ -63,7 +65,7 @@ fn reference(placed: Placed<'_>) -> Option<Reference<'_>> {
         },
         Perform::Lua(lua) => match &lua.script {
             ScriptUse::Stored { name, version } => ("script", Target::Script { name, version: *version }),
-            ScriptUse::Source(_) => return None,
+            ScriptUse::Source(source) => ("source", Target::Source(source)),
         },
         Perform::Workflow(child) => ("workflowName", Target::Workflow(&child.workflow_name)),
         Perform::Http(_) | Perform::Emit(_) | Perform::Wait(_) | Perform::Fork(_) => return None,

@@ -26,6 +26,7 @@ fn everything_outside_is_listed_with_its_place() {
         ("/actions/0/config/function", call("f", Some(3))),
         ("/actions/0/compensate/config/function", call("undo", None)),
         ("/actions/1/branches/x/0/config/script", Target::Script { name: "price", version: Some(2) }),
+        ("/actions/1/branches/x/1/config/source", Target::Source("return {}")),
         ("/actions/1/branches/x/2/config/transport", Target::Queue),
         ("/actions/1/branches/y/1/config/workflowName", Target::Workflow("other")),
     ];
