@@ -27,7 +27,19 @@ static MAX_OUTPUT_BYTES: GucSetting<i32> = GucSetting::<i32>::new(64 << 10);
 static SUMMARY_CHARS: GucSetting<i32> = GucSetting::<i32>::new(500);
 static MAX_WAIT: GucSetting<i32> = GucSetting::<i32>::new(60_000);
 static MAX_WAITERS: GucSetting<i32> = GucSetting::<i32>::new(64);
+static LOG_LEVEL: GucSetting<LogLevel> = GucSetting::<LogLevel>::new(LogLevel::Info);
 static CA_FILE: GucSetting<Option<CString>> = GucSetting::<Option<CString>>::new(None);
+
+/// What is kept of the log lines of scripts.
+#[derive(Clone, Copy, PartialEq, Eq, pgrx::PostgresGucEnum)]
+pub enum LogLevel {
+    /// All but those of level debug.
+    #[name = c"info"]
+    Info,
+    /// All.
+    #[name = c"debug"]
+    Debug,
+}
 
 /// Defines every setting and reserves the prefix, so that a misspelt one is an error.
 pub fn init() {
@@ -115,6 +127,14 @@ pub fn init() {
         604_800,
         GucFlags::UNIT_S,
         c"Follows a Retry-After header up to this delay.",
+    );
+    GucRegistry::define_enum_guc(
+        c"rea.log_level",
+        c"Keeps log lines of scripts from this level on: info or debug.",
+        c"",
+        &LOG_LEVEL,
+        GucContext::Sighup,
+        GucFlags::default(),
     );
     number(
         c"rea.max_causation_depth",
@@ -254,6 +274,10 @@ pub fn action_timeout() -> Duration {
 /// Cap of Retry-After.
 pub fn max_retry_after() -> Duration {
     Duration::from_secs(count(&MAX_RETRY_AFTER) as u64)
+}
+/// Whether log lines of scripts of level debug are kept (requirement C13).
+pub fn logs_debug() -> bool {
+    LOG_LEVEL.get() == LogLevel::Debug
 }
 /// How many events may cause each other in a chain (requirement C1).
 pub fn max_causation_depth() -> i32 {

@@ -16,6 +16,8 @@ create table rea.work_action_log (
     response_summary text,
     error_code       text,
     error_msg        text,
+    calls            jsonb,
+    log              jsonb,
     primary key (instance_id, log_id)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.2);
 comment on table rea.work_action_log is 'One row per attempt of an action, lost and skipped ones included';
@@ -32,6 +34,8 @@ comment on column rea.work_action_log.status is 'SUCCESS, FAILED, SKIPPED (when 
 comment on column rea.work_action_log.request_summary is 'Start of the request, cut at rea.summary_chars; no headers';
 comment on column rea.work_action_log.response_summary is 'Status and start of the response, cut at rea.summary_chars';
 comment on column rea.work_action_log.error_code is 'Code of the failure, for example http_503, timeout, missing_value';
+comment on column rea.work_action_log.calls is 'What a script did: each rea.http and rea.kv.set with its result; null for other actions';
+comment on column rea.work_action_log.log is 'What a script wrote with rea.log, level debug only while rea.log_level is debug; null for other actions';
 comment on column rea.work_action_log.error_msg is 'Message of the failure';
 
 create table rea.work_instance_log (

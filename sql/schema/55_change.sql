@@ -84,7 +84,9 @@ create type rea.attempt as (
     request_summary  text,
     response_summary text,
     error_code       text,
-    error_msg        text
+    error_msg        text,
+    calls            text,
+    log              text
 );
 comment on type rea.attempt is 'An attempt to log';
 

@@ -43,7 +43,9 @@ pub(super) fn check_source(name: &str, source: &str) -> Result<(), ApiError> {
         CompileError::Syntax { line, message } => {
             ApiError::BadScript { message: format!("script \"{name}\" does not compile: {message} (line {line})") }
         }
-        CompileError::TooLong(bytes) => ApiError::TooLong { field: "script source", bytes, limit: script::MAX_SOURCE_BYTES },
+        CompileError::TooLong(bytes) => {
+            ApiError::TooLong { field: "script source", bytes, limit: script::MAX_SOURCE_BYTES }
+        }
     })
 }
 

@@ -164,14 +164,19 @@ pub fn header_fault(value: &str) -> Option<&'static str> {
 fn own_headers(http: &HttpAction, facts: &Facts) -> Vec<(String, String)> {
     let key = idempotency_key(facts.instance_id, facts.action_name, facts.key_no);
     let request_id = request_id(facts.instance_id, facts.action_name, facts.attempt_no);
+    let mut headers = vec![(http.idempotency_key_header.clone(), key), ("X-Rea-Req-Id".to_owned(), request_id)];
+    headers.extend(origin_headers(facts));
+    headers
+}
+
+/// The headers that say where a request comes from; a script's requests have them too.
+pub fn origin_headers(facts: &Facts) -> Vec<(String, String)> {
     let optional = [
         ("X-Rea-Correlation-Id", facts.correlation_id.map(header_safe)),
         ("X-Rea-Causation-Id", facts.causation_id.map(header_safe)),
         ("traceparent", facts.traceparent.and_then(|parent| child_trace(parent, facts.span_id))),
     ];
     let mut headers = vec![
-        (http.idempotency_key_header.clone(), key),
-        ("X-Rea-Req-Id".to_owned(), request_id),
         ("X-Rea-Instance-Id".to_owned(), facts.instance_id.to_owned()),
         ("X-Rea-Event-Id".to_owned(), header_safe(facts.event_id)),
         ("X-Rea-Event-Type".to_owned(), header_safe(facts.event_type)),

@@ -33,6 +33,11 @@ pub(super) fn write(records: &[&Record], now: Time) -> Result<(), StoreError> {
     if !obeyed.is_empty() {
         super::claim::forget_requests(&obeyed)?;
     }
+    let kv_sets = records.iter().flat_map(|record| {
+        let workflow: &str = &record.instance.workflow_name;
+        record.more.kv_sets.iter().map(move |set| (workflow, set))
+    });
+    super::script::kv_set(&kv_sets.collect::<Vec<_>>(), now)?;
     let signals = records.iter().flat_map(|record| record.more.signals.iter().copied());
     signal(&signals.collect::<Vec<_>>())
 }

@@ -1,6 +1,7 @@
 //! What a turn leaves behind for one instance; [`super::write`] stores it.
 
 use crate::flow::instance::Status;
+use crate::script::KvSet;
 use chrono::{DateTime, Utc};
 use std::rc::Rc;
 use std::time::Duration;
@@ -157,6 +158,8 @@ pub struct AttemptRow {
     pub response: Option<String>,
     /// Code and message of the failure.
     pub error: Option<(String, String)>,
+    /// What a script did and wrote, JSON text of two arrays.
+    pub script: Option<(String, String)>,
 }
 
 /// One row of the instance log.
@@ -210,6 +213,8 @@ pub struct More {
     pub closes_waits: Option<bool>,
     /// Whether what was wanted of it is carried out.
     pub obeyed: bool,
+    /// Changes that its script makes in the key-value store.
+    pub kv_sets: Vec<KvSet>,
     /// What happens to its place in the concurrency of its workflow.
     pub place: Option<Place>,
 }

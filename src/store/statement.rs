@@ -92,8 +92,8 @@ statements! {
     LOOK_BACK = "look_back";
     MATCH_EVENT = "match_event";
     MOVE_DELAYED = "move_delayed";
-    NEWEST_SCRIPTS = "newest_scripts";
     NEW_GENERATION = "new_generation";
+    NEWEST_SCRIPTS = "newest_scripts";
     NEXT_CLOCK_TIME = "next_clock_time";
     NEXT_DEADLINE = "next_deadline";
     NEXT_DUE = "next_due";
@@ -114,9 +114,9 @@ statements! {
     QUEUE_INSERT = "queue_insert";
     QUEUE_UPDATE = "queue_update";
     REPORT_LANES = "report_lanes";
-    REQUESTS_IN_HAND = "requests_in_hand";
     REQUEST_CHILDREN = "request_children";
     REQUEST_INSERT = "request_insert";
+    REQUESTS_IN_HAND = "requests_in_hand";
     REROUTE_EVENTS = "reroute_events";
     REROUTE_PLAN = "reroute_plan";
     RERUN_EVENT = "rerun_event";

@@ -183,6 +183,8 @@ fn insert_attempts(attempts: &[&AttemptRow], now: Time) -> Result<(), StoreError
             Value::Maybe(a.response.as_deref()),
             Value::Maybe(a.error.as_ref().map(|(code, _)| code.as_str())),
             Value::Maybe(a.error.as_ref().map(|(_, message)| message.as_str())),
+            Value::Maybe(a.script.as_ref().map(|(calls, _)| calls.as_str())),
+            Value::Maybe(a.script.as_ref().map(|(_, log)| log.as_str())),
         ]
     })?;
     statements::ACTION_LOG_INSERT.run(&[rows, pg_time(now).into()])?;

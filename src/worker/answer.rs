@@ -4,7 +4,7 @@ use crate::action::{Answer, CutReason, Reply, TransportError, TransportFailure};
 use crate::flow::definition::{Action, HttpAction, Perform};
 use crate::flow::outcome::{Class, Failure, Transport, classify_reply, classify_transport};
 use crate::flow::response;
-use crate::script::{Outcome as Returned, Report};
+use crate::script::{KvSet, Outcome as Returned, Report};
 use chrono::{DateTime, Utc};
 
 /// An answer, judged.
@@ -17,11 +17,16 @@ pub struct Judged {
     pub summary: Option<String>,
     /// Whether the receiver is gone for good.
     pub gone: bool,
+    /// What a script did and wrote, JSON text of two arrays.
+    pub script: Option<(String, String)>,
+    /// Changes that a script makes in the key-value store, if nothing fails.
+    pub kv_sets: Vec<KvSet>,
 }
 
 /// Judges the answer to an attempt of the action.
 pub fn judge(action: &Action, answer: &Answer, now: DateTime<Utc>, summary_chars: usize) -> Judged {
-    let nothing = Judged { failure: None, document: None, summary: None, gone: false };
+    let nothing =
+        Judged { failure: None, document: None, summary: None, gone: false, script: None, kv_sets: Vec::new() };
     match (answer, &action.perform) {
         (Answer::Reply(reply), Perform::Http(http)) => judge_reply(action, http, reply, now, summary_chars),
         (Answer::Failed(failure), Perform::Http(http)) => {
@@ -58,6 +63,8 @@ fn judge_reply(action: &Action, http: &HttpAction, reply: &Reply, now: DateTime<
         document,
         summary: Some(response::summary(reply.status, &reply.body, summary_chars)),
         gone: reply.status == 410,
+        script: None,
+        kv_sets: Vec::new(),
     }
 }
 
@@ -77,7 +84,9 @@ fn judge_script(report: &Report, summary_chars: usize) -> Judged {
         }
     };
     let summary = Some(summary.chars().take(summary_chars).collect());
-    Judged { failure, document, summary, gone: false }
+    let script = Some((report.calls_json(), report.log_json()));
+    let kv_sets = if failure.is_none() { report.kv_sets.clone() } else { Vec::new() };
+    Judged { failure, document, summary, gone: false, script, kv_sets }
 }
 
 fn unreadable(reply: &Reply) -> Option<Failure> {

@@ -100,7 +100,11 @@ impl Turn<'_> {
             request: draft.held.sent.as_ref().map(|sent| sent.summary.clone()),
             response: judged.summary,
             failure: failure.clone(),
+            script: judged.script,
         };
+        if failure.is_none() {
+            draft.more.kv_sets.extend(judged.kv_sets);
+        }
         draft.log(attempt, Some(&next), self.settings.summary_chars);
         draft.carry_out(next, failure.as_ref(), self.now);
     }
@@ -129,6 +133,7 @@ impl Turn<'_> {
             request: None,
             response: None,
             failure: Some(failure.clone()),
+            script: None,
         };
         draft.log(attempt, Some(&next), self.settings.summary_chars);
         match next {

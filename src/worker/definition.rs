@@ -3,9 +3,9 @@
 use crate::flow::context::Steps;
 use crate::flow::definition::{Action, Compensate, Workflow};
 use crate::flow::parse;
-use crate::flow::perform::Perform;
+use crate::flow::perform::{LuaAction, Perform, ScriptUse};
 use crate::store::tree::Ancestor;
-use crate::store::{StoreError, work};
+use crate::store::{StoreError, script, work};
 use chrono::{DateTime, TimeDelta, Utc};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -31,6 +31,8 @@ pub struct Definition {
     pub defined_by: Rc<str>,
     /// What it does; `None` when the stored text cannot be used by this library.
     pub workflow: Option<Workflow>,
+    /// Scripts that it names without a version.
+    scripts: Vec<String>,
     /// Whether an action has an undo.
     pub undoes: bool,
     /// Whether an action starts children.
@@ -43,7 +45,8 @@ impl Definition {
     fn new(name: &str, version: i32, defined_by: &str, workflow: Option<Workflow>) -> Definition {
         let any = |wanted: fn(&Action) -> bool| workflow.iter().flat_map(Workflow::all_actions).any(wanted);
         let cancelled_by_events = workflow.as_ref().is_some_and(|workflow| !workflow.cancel_on.is_empty());
-        Definition {
+        let mut definition = Definition {
+            scripts: Vec::new(),
             name: name.into(),
             version,
             defined_by: defined_by.into(),
@@ -51,7 +54,9 @@ impl Definition {
             forks: any(|action| matches!(action.perform, Perform::Fork(_) | Perform::Workflow(_))),
             waits: any(|action| matches!(action.perform, Perform::Wait(_))) || cancelled_by_events,
             workflow,
-        }
+        };
+        definition.scripts = definition.script_names();
+        definition
     }
 
     /// Whether an instance has something to do before its first action.
@@ -101,16 +106,34 @@ impl Definition {
         now.checked_add_signed(TimeDelta::from_std(timeout).ok()?)
     }
 
-    /// The newest version of each script that it names without one.
-    pub fn newest_scripts(&self) -> Rc<BTreeMap<String, i32>> {
-        Rc::new(BTreeMap::new())
+    fn script_names(&self) -> Vec<String> {
+        let unpinned = |action: &Action| match &action.perform {
+            Perform::Lua(LuaAction { script: ScriptUse::Stored { name, version: None }, .. }) => Some(name.clone()),
+            _ => None,
+        };
+        let mut names = Vec::new();
+        for action in self.workflow.iter().flat_map(Workflow::all_actions) {
+            names.extend(unpinned(action));
+            if let Compensate::By(undo) = &action.compensate {
+                names.extend(unpinned(undo));
+            }
+        }
+        names.sort();
+        names.dedup();
+        names
     }
 }
+
+/// Versions of scripts by name.
+pub type ScriptVersions = Rc<BTreeMap<String, i32>>;
 
 /// Parsed definitions; versions are immutable, so an entry never becomes wrong.
 #[derive(Default)]
 pub struct Definitions {
     by_version: HashMap<(String, i32), Rc<Definition>>,
+    sources: HashMap<(String, i32), Rc<str>>,
+    /// The newest versions of scripts, looked up once in a turn.
+    newest: HashMap<(Rc<str>, i32), ScriptVersions>,
 }
 
 impl Definitions {
@@ -130,5 +153,39 @@ impl Definitions {
         }
         self.by_version.insert(key, definition.clone());
         Ok(definition)
+    }
+
+    /// Forgets what holds for one turn only.
+    pub fn begin_turn(&mut self) {
+        self.newest.clear();
+    }
+
+    /// The newest version of each script that the definition names without one, as an instance records them at its start.
+    pub fn newest_scripts(&mut self, definition: &Definition) -> Result<ScriptVersions, StoreError> {
+        if definition.scripts.is_empty() {
+            return Ok(ScriptVersions::default());
+        }
+        let key = (definition.name.clone(), definition.version);
+        if let Some(newest) = self.newest.get(&key) {
+            return Ok(newest.clone());
+        }
+        let newest: ScriptVersions = Rc::new(script::newest_scripts(definition.scripts.clone())?.into_iter().collect());
+        self.newest.insert(key, newest.clone());
+        Ok(newest)
+    }
+
+    /// The source of a script, loaded at most once; `None` when there is no such version.
+    pub fn script(&mut self, name: &str, version: i32) -> Result<Option<Rc<str>>, StoreError> {
+        let key = (name.to_owned(), version);
+        if let Some(source) = self.sources.get(&key) {
+            return Ok(Some(source.clone()));
+        }
+        let Some(source) = script::load_script(name, version)? else { return Ok(None) };
+        if self.sources.len() >= Self::KEPT {
+            self.sources.clear();
+        }
+        let source: Rc<str> = source.into();
+        self.sources.insert(key, source.clone());
+        Ok(Some(source))
     }
 }

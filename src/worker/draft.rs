@@ -42,12 +42,14 @@ pub struct Attempt {
     pub response: Option<String>,
     /// What went wrong.
     pub failure: Option<Failure>,
+    /// What a script did and wrote, JSON text of two arrays.
+    pub script: Option<(String, String)>,
 }
 
 impl Attempt {
     /// One that never left: skipped, or failed before anything was sent.
     pub fn unsent(now: Time, status: &'static str, failure: Option<Failure>) -> Attempt {
-        Attempt { start: now, end: now, cost_ms: 0, status, request: None, response: None, failure }
+        Attempt { start: now, end: now, cost_ms: 0, status, request: None, response: None, failure, script: None }
     }
 }
 
@@ -162,6 +164,7 @@ impl Draft {
             request: attempt.request,
             response: attempt.response,
             error: attempt.failure.map(|failure| (failure.code, cut(&failure.message, summary_chars))),
+            script: attempt.script,
         };
         self.attempts.push(row);
     }

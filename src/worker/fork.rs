@@ -173,13 +173,11 @@ impl Turn<'_> {
             item,
             detached: false,
         };
-        let (event, definition) = (parent.event.clone(), parent.definition.clone());
-        let (mut held, mut birth) = Held::born(event, definition, parent.origin.clone(), Some(birth_parent), self.now);
+        let (event, runs) = (parent.event.clone(), (parent.definition.clone(), parent.scripts.clone()));
+        let (mut held, birth) = Held::born(event, runs, parent.origin.clone(), Some(birth_parent), self.now);
         held.block = Some(branch.block);
         held.inherited = Some(parent.step_members().into());
         held.progress.deadline = parent.progress.deadline;
-        held.scripts = parent.scripts.clone();
-        birth.scripts = (!held.scripts.is_empty()).then(|| serde_json::json!(&*held.scripts).to_string());
         self.born.push(Draft::new(held, birth));
     }
 
@@ -205,6 +203,7 @@ impl Turn<'_> {
             Err(failure) => return Ok(Err(failure)),
         };
         let definition = self.definitions.get(name, version)?;
+        let scripts = self.definitions.newest_scripts(&definition)?;
         let cause = &draft.held.event;
         let own_event = Rc::new(Event {
             uid: event.uid,
@@ -226,7 +225,8 @@ impl Turn<'_> {
             item: None,
             detached: !child.wait,
         };
-        let (held, birth) = Held::born(own_event, definition, draft.held.origin.clone(), Some(parent), self.now);
+        let (held, birth) =
+            Held::born(own_event, (definition, scripts), draft.held.origin.clone(), Some(parent), self.now);
         let id = held.id;
         let mut born = Draft::new(held, birth);
         // Its event is stored with this turn: it cannot be read before.

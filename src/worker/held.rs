@@ -1,6 +1,6 @@
 //! An instance in this worker's hands.
 
-use super::definition::{Cursor, Definition};
+use super::definition::{Cursor, Definition, ScriptVersions};
 use super::undo::UndoPlan;
 use crate::flow::context::{Steps, quoted};
 use crate::flow::definition::Action;
@@ -9,7 +9,6 @@ use crate::store::claim::Claimed;
 use crate::store::record::{Birth, InstanceError, Origin, Parent, QueueRow};
 use crate::store::work::{Chosen, Event, Routed};
 use chrono::{DateTime, Utc};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use uuid::Uuid;
 
@@ -57,7 +56,7 @@ pub struct Held {
     /// Where it comes from; `None`: as the table has it.
     pub origin: Option<Rc<Origin>>,
     /// Versions of its scripts.
-    pub scripts: Rc<BTreeMap<String, i32>>,
+    pub scripts: ScriptVersions,
     /// Version after the last row written about it.
     pub version: i32,
     /// Status as written.
@@ -88,24 +87,28 @@ pub struct Held {
 
 impl Held {
     /// A new instance of an event, not stored yet.
-    pub fn new(routed: &Routed, chosen: &Chosen, definition: Rc<Definition>, now: DateTime<Utc>) -> (Held, Birth) {
+    pub fn new(
+        routed: &Routed,
+        chosen: &Chosen,
+        (definition, scripts): (Rc<Definition>, ScriptVersions),
+        now: DateTime<Utc>,
+    ) -> (Held, Birth) {
         let origin = Rc::new(Origin {
             route_name: chosen.route_name.clone(),
             route_version: chosen.route_version,
             fired_by: routed.fired_by.clone(),
         });
-        Held::born(routed.event.clone(), definition, Some(origin), None, now)
+        Held::born(routed.event.clone(), (definition, scripts), Some(origin), None, now)
     }
 
     /// A new instance of whatever origin.
     pub fn born(
         event: Rc<Event>,
-        definition: Rc<Definition>,
+        (definition, scripts): (Rc<Definition>, ScriptVersions),
         origin: Option<Rc<Origin>>,
         parent: Option<Parent>,
         now: DateTime<Utc>,
     ) -> (Held, Birth) {
-        let scripts = definition.newest_scripts();
         let birth = Birth {
             event_uid: event.uid,
             workflow_version: definition.version,

@@ -153,7 +153,8 @@ impl Turn<'_> {
                 None => self.unrouted.push(event.event.uid),
                 Some(chosen) => {
                     let definition = self.definitions.get(&chosen.workflow_name, chosen.workflow_version)?;
-                    let (held, birth) = Held::new(&event, chosen, definition, self.now);
+                    let scripts = self.definitions.newest_scripts(&definition)?;
+                    let (held, birth) = Held::new(&event, chosen, (definition, scripts), self.now);
                     self.drafts.push(Draft::new(held, birth));
                 }
             }

@@ -28,6 +28,7 @@ mod pool;
 mod prepare;
 mod process;
 mod render;
+mod script;
 mod serve;
 mod sql;
 mod start;

@@ -10,14 +10,9 @@ use std::time::Duration;
 impl Worker {
     /// Notes the instance as in flight; the job is what the pool has to do for it.
     pub(super) fn depart(&mut self, held: Held, task: Task) -> Option<Job> {
-        let Task::Http(request) = task else { return None };
-        self.next_token += 1;
-        self.body_bytes += held.sent.as_ref().map_or(0, |sent| sent.body_bytes);
         let want_body = held.action().is_some_and(|action| action.output.is_some());
-        self.flights.insert(self.next_token, held);
-        Some(Job {
-            token: self.next_token,
-            task: action::Task::Http(Request {
+        let task = match task {
+            Task::Http(request) => action::Task::Http(Request {
                 method: request.method,
                 url: request.url,
                 headers: request.headers,
@@ -25,7 +20,13 @@ impl Worker {
                 timeout: Duration::from_millis(u64::from(request.timeout_ms)),
                 want_body,
             }),
-        })
+            Task::Script(script) => action::Task::Script(script),
+            Task::Local(_) => return None,
+        };
+        self.next_token += 1;
+        self.body_bytes += held.sent.as_ref().map_or(0, |sent| sent.body_bytes);
+        self.flights.insert(self.next_token, held);
+        Some(Job { token: self.next_token, task })
     }
 
     /// Takes over settings that changed.

@@ -19,7 +19,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 impl Turn<'_> {
     /// The task of the action's coming attempt.
     pub fn task(
-        &self,
+        &mut self,
         draft: &Draft,
         action: &Action,
         values: &[PathValue],
@@ -28,6 +28,9 @@ impl Turn<'_> {
             Perform::Http(http) => {
                 let payload = if http.body == Body::Payload { self.payload(draft)? } else { Ok("".into()) };
                 Ok(payload.and_then(|payload| self.request(draft, action, http, values, payload)).map(Task::Http))
+            }
+            Perform::Lua(lua) => {
+                Ok(self.script(draft, action, lua, values)?.map(|script| Task::Script(Box::new(script))))
             }
             Perform::Local(local) => self.local(draft, action, local, values),
             other => Ok(Err(Failure::permanent("internal", format!("{other:?} has no attempts")))),
@@ -63,7 +66,7 @@ impl Turn<'_> {
     }
 
     /// Not beyond the instance's deadline.
-    fn timeout_ms(&self, stated: u32, draft: &Draft) -> u32 {
+    pub fn timeout_ms(&self, stated: u32, draft: &Draft) -> u32 {
         let left = draft.held.progress.deadline.and_then(|deadline| (deadline - self.now).to_std().ok());
         left.map_or(stated, |left| stated.min(left.as_millis().clamp(1, u128::from(u32::MAX)) as u32))
     }
@@ -94,7 +97,7 @@ impl Turn<'_> {
     }
 
     /// The context document in full, as a local action or a script without arguments sees it.
-    fn whole_context(&self, draft: &Draft) -> Result<Result<String, Failure>, StoreError> {
+    pub fn whole_context(&self, draft: &Draft) -> Result<Result<String, Failure>, StoreError> {
         let load = || work::context(draft.held.event.uid, &draft.held.context(true, None));
         if !self.careful {
             return load().map(Ok);
@@ -117,7 +120,7 @@ impl Turn<'_> {
 }
 
 /// What the engine knows about the draft's coming attempt, made by the instance of that id.
-fn facts<'a>(draft: &'a Draft, action: &'a Action, id: &'a str, payload: Arc<str>) -> Facts<'a> {
+pub fn facts<'a>(draft: &'a Draft, action: &'a Action, id: &'a str, payload: Arc<str>) -> Facts<'a> {
     let event = &draft.held.event;
     Facts {
         instance_id: id,

@@ -345,7 +345,7 @@ impl SqlWorker {
         }
         let calls = effects.sends.into_iter().filter_map(|(held, task)| match task {
             Task::Local(task) => Some((held, task)),
-            Task::Http(_) => None,
+            Task::Http(_) | Task::Script(_) => None,
         });
         calls.last()
     }

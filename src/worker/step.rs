@@ -86,6 +86,7 @@ impl Turn<'_> {
             request: None,
             response: response.map(|text| text.chars().take(self.settings.summary_chars).collect()),
             failure: failure.clone(),
+            script: None,
         };
         draft.log(attempt, Some(&next), self.settings.summary_chars);
         draft.carry_out(next, failure.as_ref(), self.now);

@@ -1,5 +1,6 @@
 //! What an attempt does outside of its turn: a request, a script, or a call in the database.
 
+use crate::action::ScriptTask;
 use crate::flow::call::{self, RenderedCall};
 use crate::flow::request::{self, Request};
 
@@ -7,6 +8,8 @@ use crate::flow::request::{self, Request};
 pub enum Task {
     /// A request, for a thread of the pool.
     Http(Request),
+    /// A script, for a thread of the pool.
+    Script(Box<ScriptTask>),
     /// A call, for an SQL worker.
     Local(LocalTask),
 }
@@ -26,6 +29,7 @@ impl Task {
     pub fn origin(&self) -> &str {
         match self {
             Task::Http(request) => &request.origin,
+            Task::Script(_) => crate::flow::definition::LUA_LANE,
             Task::Local(_) => crate::flow::definition::SQL_LANE,
         }
     }
@@ -34,6 +38,7 @@ impl Task {
     pub fn summary(&self, chars: usize) -> String {
         match self {
             Task::Http(request) => request::summary(request, chars),
+            Task::Script(task) => format!("{} {}", task.script.name, task.script.args).chars().take(chars).collect(),
             Task::Local(task) => call::summary(&task.call, chars),
         }
     }
@@ -42,6 +47,7 @@ impl Task {
     pub fn bytes(&self) -> usize {
         match self {
             Task::Http(request) => request.body.as_ref().map_or(0, |body| body.len()),
+            Task::Script(task) => task.script.context.len() + task.script.args.len(),
             Task::Local(_) => 0,
         }
     }

@@ -137,6 +137,7 @@ impl Turn<'_> {
     /// Everything between begin and commit.
     pub fn run(mut self, completed: &[(Held, Completion)], intake: &Intake) -> Result<Effects, StoreError> {
         self.lanes.begin_turn(self.now);
+        self.definitions.begin_turn();
         self.conclude(completed)?;
         let taken_over = self.rescue(intake)?;
         let expired = self.claim_expired(intake)?;
