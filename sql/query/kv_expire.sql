@@ -2,7 +2,7 @@
 -- $1 now
 with expired as (
     select k.workflow_name, k.key from rea.work_kv k
-    where k.expire_time <= $1
+    where k.expire_time <= $1::timestamptz
     order by k.expire_time limit 1000
     for update skip locked
 )
