@@ -135,7 +135,15 @@ declare
 begin
     case kind
         when 'workflow' then
-            version := rea.define_workflow(body -> 'definition');
+            -- What is in force as it stands is not defined again, so that its warnings are not repeated.
+            select w.version into version from rea.workflows w
+            where w.workflow_name = import_entry.name and w.current
+              and (w.enabled or not (body ->> 'enabled')::boolean)
+              and w.definition = body -> 'definition'
+              and (before ->> 'route' is not null) = ((body -> 'definition') ? 'triggerEvent');
+            if not found then
+                version := rea.define_workflow(body -> 'definition');
+            end if;
             if not (body ->> 'enabled')::boolean then
                 perform rea.disable_workflow(name);
             end if;
