@@ -60,6 +60,18 @@ call regress.refused($$ select * from rea.import_definitions('{"workflowName": "
 call regress.refused($$ select * from rea.import_definitions(null) $$);
 select count(*) as nothing from rea.import_definitions('{}');
 
+-- Schedules: what is the same is not defined anew and keeps who defined it.
+select kind, name, action, problem from rea.import_definitions('{"schedules": [
+    {"scheduleName": "bundleNightly", "cron": "30 2 1 1 *", "timezone": "Europe/Berlin", "eventType": "bundle.night", "payload": {"a": [1, null]}, "catchUp": "skip", "catchUpLimit": 5, "paused": true},
+    {"scheduleName": "bundleDaily", "cron": "0 4 1 1 *", "eventType": "bundle.day"}]}');
+select jsonb_agg(s) as schedules from jsonb_array_elements(rea.export_definitions() -> 'schedules') s where s ->> 'scheduleName' like 'bundle%' \gset
+select jsonb_pretty(:'schedules');
+select kind, name, action from rea.import_definitions(jsonb_build_object('schedules', :'schedules'::jsonb));
+select kind, name, action, problem from rea.import_definitions('{"schedules": [{"scheduleName": "bundleNightly", "cron": "0 4 1 1 *", "eventType": "bundle.night"}, {"scheduleName": "bundleNever", "cron": "0 4 31 2 *", "eventType": "x"}, {"scheduleName": "bundleWrong", "cron": 5}]}', true);
+select kind, name, action from rea.import_definitions('{"schedules": [{"scheduleName": "bundleNightly", "cron": "30 2 1 1 *", "eventType": "bundle.night"}]}');
+select s.schedule_name, s.cron, s.timezone, s.paused, s.next_time is not null as fires from rea.schedules s where s.schedule_name like 'bundle%' order by 1;
+select rea.drop_schedule('bundleNightly'), rea.drop_schedule('bundleDaily');
+
 -- An administrator without any other right can do it, and his name is on it.
 create role regress_keeper;
 select rea.grant_admin('regress_keeper');

@@ -75,7 +75,7 @@ with recursive source as (
 ), started as (
     select distinct on (e.event_uid, r.route_group)
            e.event_uid, r.route_group, i.instance_id, i.route_name, i.workflow_name, i.workflow_version, i.status,
-           i.end_status, w.enabled
+           i.end_status is not null or coalesce(i.compensation, 'none') <> 'none' as undoes, w.enabled
     from event e
     join rea.work_instance i on i.event_uid = e.event_uid and i.parent_instance_id is null
     join rea.route r on r.route_name = i.route_name and r.version = i.route_version
@@ -88,7 +88,7 @@ with recursive source as (
            c.workflow_version as new_version,
            case when s.workflow_name = c.workflow_name and s.workflow_version = c.workflow_version then 'none'
                 when s.instance_id is null then 'start'
-                when s.status in ('SUCCESS', 'FAILED', 'DEAD', 'CANCELLED') or s.end_status is not null then 'leave'
+                when s.status in ('SUCCESS', 'FAILED', 'DEAD', 'CANCELLED') or s.undoes then 'leave'
                 when c.workflow_name is not null then 'restart'
                 when s.enabled then 'stop'
                 else 'leave' end as action

@@ -13,6 +13,15 @@ comment on function rea.diff_workflow(text, integer, integer) is
     ' or moved; actions are matched by name. path is a JSON pointer into v2, into v1 for what was removed; old and new'
     ' are positions for what was moved';
 
+create function rea.exported_schedule(schedule rea.schedule)
+returns jsonb language sql stable parallel safe set search_path = pg_catalog, pg_temp
+return jsonb_build_object(
+    'scheduleName', (schedule).schedule_name, 'cron', (schedule).cron, 'timezone', (schedule).timezone,
+    'eventType', (schedule).event_type, 'bizKey', (schedule).biz_key, 'payload', (schedule).payload,
+    'attributes', (schedule).attributes, 'catchUp', (schedule).catch_up, 'catchUpLimit', (schedule).catch_up_limit,
+    'paused', (schedule).paused);
+comment on function rea.exported_schedule(rea.schedule) is 'Part of export_definitions: what it says of a schedule';
+
 -- Run as the owner: they need no caller, and whoever may call them may read all of this in the views.
 create function rea.export_definitions()
 returns jsonb language sql stable parallel restricted security definer set search_path = pg_catalog, pg_temp
@@ -36,13 +45,7 @@ as $export$
                        order by r.route_name collate "C")
             from rea.route r where r.active and not r.from_workflow), '[]'),
         'schedules', coalesce((
-            select jsonb_agg(
-                       jsonb_build_object(
-                           'scheduleName', s.schedule_name, 'cron', s.cron, 'timezone', s.timezone,
-                           'eventType', s.event_type, 'bizKey', s.biz_key, 'payload', s.payload,
-                           'attributes', s.attributes, 'catchUp', s.catch_up, 'catchUpLimit', s.catch_up_limit,
-                           'paused', s.paused)
-                       order by s.schedule_name collate "C")
+            select jsonb_agg(rea.exported_schedule(s) order by s.schedule_name collate "C")
             from rea.schedule s), '[]'))
 $export$;
 comment on function rea.export_definitions() is
@@ -132,7 +135,15 @@ declare
 begin
     case kind
         when 'workflow' then
-            version := rea.define_workflow(body -> 'definition');
+            -- What is in force as it stands is not defined again, so that its warnings are not repeated.
+            select w.version into version from rea.workflows w
+            where w.workflow_name = import_entry.name and w.current
+              and (w.enabled or not (body ->> 'enabled')::boolean)
+              and w.definition = body -> 'definition'
+              and (before ->> 'route' is not null) = ((body -> 'definition') ? 'triggerEvent');
+            if not found then
+                version := rea.define_workflow(body -> 'definition');
+            end if;
             if not (body ->> 'enabled')::boolean then
                 perform rea.disable_workflow(name);
             end if;
@@ -141,14 +152,19 @@ begin
                 name, body ->> 'eventType', body ->> 'workflowName', coalesce(body ->> 'routeGroup', 'default'),
                 coalesce((body ->> 'priority')::numeric::integer, 0), nullif(body -> 'match', 'null'));
         when 'schedule' then
-            perform rea.define_schedule(
-                name, body ->> 'cron', coalesce(body ->> 'timezone', 'UTC'), body ->> 'eventType', body ->> 'bizKey',
-                coalesce(body -> 'payload', '{}'), coalesce(body ->> 'catchUp', 'one'),
-                coalesce((body ->> 'catchUpLimit')::numeric::integer, 100), coalesce(body -> 'attributes', '{}'));
-            if coalesce((body ->> 'paused')::boolean, false) then
-                perform rea.pause_schedule(name);
-            elsif (before ->> 'paused')::boolean then
-                perform rea.resume_schedule(name);
+            body := '{"timezone": "UTC", "payload": {}, "attributes": {}, "catchUp": "one", "catchUpLimit": 100, "paused": false}'
+                    || jsonb_build_object('bizKey', name) || body;
+            -- Whoever defines it anew is the one who fires its events: not for nothing.
+            if before is distinct from body then
+                perform rea.define_schedule(
+                    name, body ->> 'cron', body ->> 'timezone', body ->> 'eventType', body ->> 'bizKey',
+                    body -> 'payload', body ->> 'catchUp', (body ->> 'catchUpLimit')::numeric::integer,
+                    body -> 'attributes');
+                if (body ->> 'paused')::boolean then
+                    perform rea.pause_schedule(name);
+                elsif (before ->> 'paused')::boolean then
+                    perform rea.resume_schedule(name);
+                end if;
             end if;
     end case;
     return jsonb_build_object('version', version, 'action', case
@@ -181,8 +197,7 @@ as $state$
             select jsonb_build_object('version', r.version) from rea.route r
             where r.route_name = entry_state.name and r.active)
         when 'schedule' then (
-            select to_jsonb(s) - array['next_time', 'last_time', 'misfires', 'defined_by', 'create_time', 'update_time']
-            from rea.schedule s where s.schedule_name = entry_state.name)
+            select rea.exported_schedule(s) from rea.schedule s where s.schedule_name = entry_state.name)
     end
 $state$;
 comment on function rea.entry_state(text, text) is
