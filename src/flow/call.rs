@@ -15,6 +15,9 @@ use crate::flow::template::{Text, render_json, render_text};
 /// The longest topic, in bytes: names in PostgreSQL have at most 63.
 const LONGEST_TOPIC: usize = 63;
 
+/// The longest name of a queue of pgmq, in bytes.
+const LONGEST_QUEUE: usize = 47;
+
 /// A call, ready to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RenderedCall {
@@ -84,7 +87,7 @@ pub fn render(
         }
         LocalCall::Message { transport, topic, kind, message_type, payload } => {
             let text = |text: &Text| render_text(text, values, paths, |value, out| out.push_str(value));
-            let topic = checked_topic(text(topic)?)?;
+            let topic = checked_topic(text(topic)?, *transport)?;
             let message_type = message_type.as_ref().map(text).transpose()?;
             let payload = payload.as_ref().map(|payload| render_json(payload, values, paths)).transpose()?;
             let envelope = envelope(
@@ -99,10 +102,11 @@ pub fn render(
     }
 }
 
-fn checked_topic(topic: String) -> Result<String, Failure> {
+fn checked_topic(topic: String, transport: Transport) -> Result<String, Failure> {
     let fault = match topic.len() {
         0 => "is empty",
         length if length > LONGEST_TOPIC => "is longer than 63 bytes",
+        length if transport == Transport::Pgmq && length > LONGEST_QUEUE => "is longer than 47 bytes, too long for pgmq",
         _ if topic.contains('\0') => "holds a NUL",
         _ => return Ok(topic),
     };

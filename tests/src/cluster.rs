@@ -250,12 +250,20 @@ impl Cluster {
         command
     }
 
-    /// Process ids of rea's background processes for one database, in order.
+    /// Process ids of rea's workers for one database, without SQL workers, in order.
     pub fn worker_pids(&self, database: &str) -> Vec<i32> {
+        self.pids(database, "rea worker")
+    }
+
+    /// Process ids of rea's SQL workers for one database, in order.
+    pub fn sql_worker_pids(&self, database: &str) -> Vec<i32> {
+        self.pids(database, "rea SQL worker")
+    }
+
+    fn pids(&self, database: &str, backend_type: &str) -> Vec<i32> {
         let rows = self.connect("postgres").query(
-            "select pid from pg_catalog.pg_stat_activity \
-             where datname = $1 and backend_type like 'rea%' order by pid",
-            &[&database],
+            "select pid from pg_catalog.pg_stat_activity where datname = $1 and backend_type = $2 order by pid",
+            &[&database, &backend_type],
         );
         rows.expect("pg_stat_activity").iter().map(|row| row.get(0)).collect()
     }

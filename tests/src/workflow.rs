@@ -9,6 +9,12 @@ pub fn http(name: &str, url: &str) -> Value {
     json!({"name": name, "type": "http", "config": {"url": url, "timeoutMs": 5000}})
 }
 
+/// A `local` action that calls a function with these arguments, with a timeout
+/// of 5 s.
+pub fn local(name: &str, function: &str, args: Value) -> Value {
+    json!({"name": name, "type": "local", "config": {"function": function, "args": args, "timeoutMs": 5000}})
+}
+
 /// A workflow of the given actions.
 pub fn workflow(name: &str, event_type: &str, actions: Vec<Value>) -> Value {
     json!({"workflowName": name, "triggerEvent": event_type, "actions": actions})
