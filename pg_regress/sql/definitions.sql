@@ -72,6 +72,14 @@ select kind, name, action from rea.import_definitions('{"schedules": [{"schedule
 select s.schedule_name, s.cron, s.timezone, s.paused, s.next_time is not null as fires from rea.schedules s where s.schedule_name like 'bundle%' order by 1;
 select rea.drop_schedule('bundleNightly'), rea.drop_schedule('bundleDaily');
 
+-- Scripts are exported line by line, and come before the workflows that name them; config values are what they are.
+select kind, name, action, version, problem from rea.import_definitions('{"workflows": [{"workflowName": "bundleScripted", "actions": [{"name": "a", "type": "lua", "config": {"script": "bundlePrice"}}]}],
+    "scripts": [{"scriptName": "bundlePrice", "source": "local x = 1\n\nreturn {x = x}\n"}], "config": {"bundleLimit": {"amount": 1.50}, "bundleNothing": null}}');
+select e -> 'source' as source from jsonb_array_elements(rea.export_definitions() -> 'scripts') e where e ->> 'scriptName' = 'bundlePrice';
+select k.key, k.value from jsonb_each(rea.export_definitions() -> 'config') k where k.key like 'bundle%' order by 1;
+select kind, name, action, version from rea.import_definitions('{"scripts": [{"scriptName": "bundlePrice", "source": ["local x = 1", "", "return {x = x}", ""]}], "config": {"bundleLimit": {"amount": 1.5}}}');
+select kind, name, action, version, problem from rea.import_definitions('{"scripts": [{"scriptName": "bundlePrice", "source": "return 2"}, {"scriptName": "bundleBroken", "source": "return ("}], "config": {"bundleLimit": 2}}', true);
+
 -- An administrator without any other right can do it, and his name is on it.
 create role regress_keeper;
 select rea.grant_admin('regress_keeper');

@@ -27,6 +27,12 @@ create function rea.export_definitions()
 returns jsonb language sql stable parallel restricted security definer set search_path = pg_catalog, pg_temp
 as $export$
     select jsonb_build_object(
+        'config', coalesce((select jsonb_object_agg(c.key, c.value) from rea.config c), '{}'),
+        'scripts', coalesce((
+            select jsonb_agg(
+                       jsonb_build_object('scriptName', s.script_name, 'source', string_to_array(s.source, E'\n'))
+                       order by s.script_name collate "C")
+            from rea.script s where s.active), '[]'),
         'workflows', coalesce((
             select jsonb_agg(v.definition order by v.workflow_name collate "C")
             from rea.workflow w
@@ -49,8 +55,8 @@ as $export$
             from rea.schedule s), '[]'))
 $export$;
 comment on function rea.export_definitions() is
-    'All definitions in force as one document for import_definitions: workflows, those of them that are disabled,'
-    ' routes, schedules. In a stable order and without versions and times, so that it can be kept in version control';
+    'All definitions in force as one document for import_definitions: config values, scripts by'
+    ' lines, workflows, those of them that are disabled, routes, schedules. In a stable order and without versions and times, so that it can be kept in version control';
 
 create function rea.export_events(from_time timestamptz, to_time timestamptz, event_type text default null)
 returns setof jsonb
@@ -134,6 +140,10 @@ declare
     hint_told text;
 begin
     case kind
+        when 'config' then
+            perform rea.set_config(name, body);
+        when 'script' then
+            version := rea.define_script(name, body #>> '{}');
         when 'workflow' then
             -- What is in force as it stands is not defined again, so that its warnings are not repeated.
             select w.version into version from rea.workflows w
@@ -188,6 +198,11 @@ create function rea.entry_state(kind text, name text)
 returns jsonb language sql stable parallel restricted security definer set search_path = pg_catalog, pg_temp
 as $state$
     select case entry_state.kind
+        when 'config' then (
+            select jsonb_build_object('value', c.value) from rea.config c where c.key = entry_state.name)
+        when 'script' then (
+            select jsonb_build_object('version', s.version) from rea.script s
+            where s.script_name = entry_state.name and s.active)
         when 'workflow' then (
             select jsonb_build_object('version', w.current_version, 'enabled', w.enabled, 'route', (
                        select r.version from rea.route r
