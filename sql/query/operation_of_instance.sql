@@ -7,9 +7,10 @@ select pg_catalog.jsonb_build_object(
            'steps', p.steps,
            'result', p.result,
            'error', p.error,
+           'compensation', p.compensation,
            'retryAfterSeconds', case when p.status in ('RUNNING', 'PENDING') then
                least(greatest(pg_catalog.ceil(
-                   extract(epoch from p.next_retry_time) - extract(epoch from pg_catalog.clock_timestamp())), 1),
+                   extract(epoch from p.look_again) - extract(epoch from pg_catalog.clock_timestamp())), 1),
                    31536000)::integer end)
 from rea.operation_part p
 where p.instance_id = $1 and rea.may_see($2, p.fired_by)

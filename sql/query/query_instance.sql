@@ -1,4 +1,6 @@
 -- What the events of a business key started, oldest first: a row per instance, and one for each event without any.
+-- Branches and child workflows are told of in the row of the instance that waits for them; an event that was awaited, or
+-- belongs to such a child, has no row.
 -- $1 biz_key, $2 oid of the caller
 -- Returns the columns of rea.query_instance. An event without instance that is not known as unrouted still lies in the
 -- inbox, or among the delayed ones until its time: routing takes it from there and creates what it starts in one
@@ -28,8 +30,9 @@ select e.biz_key, e.event_id, e.event_type, e.source, i.instance_id, i.workflow_
        coalesce(i.update_time, u.create_time, e.create_time) as update_time,
        coalesce(i.end_time, case when u.reason = 'cancelled' then u.create_time end) as end_time
 from rea.work_event e
-left join rea.instances i on i.event_uid = e.event_uid
+left join rea.instances i on i.event_uid = e.event_uid and (i.parent_instance_id is null or i.detached)
 left join rea.work_unrouted u on u.event_uid = e.event_uid
 left join rea.work_delayed d on d.event_uid = e.event_uid
-where e.biz_key = $1 and rea.may_see($2, e.fired_by)
+where e.biz_key = $1 and rea.may_see($2, e.fired_by) and u.reason is distinct from 'awaited'
+  and (i.instance_id is not null or not exists (select from rea.work_instance c where c.event_uid = e.event_uid))
 order by coalesce(i.create_time, e.create_time), e.event_uid, i.instance_id

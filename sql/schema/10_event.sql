@@ -76,9 +76,11 @@ create table rea.work_unrouted (
     reason         text        not null,
     announced_time timestamptz
 );
+create index work_unrouted_time on rea.work_unrouted (create_time) where reason not in ('awaited', 'cancelled');
 comment on table rea.work_unrouted is 'Events that no route matched: kept, shown and announced, never dropped';
 comment on column rea.work_unrouted.event_uid is 'The event';
 comment on column rea.work_unrouted.create_time is 'When the worker looked for a route, or cancel_event was called';
 comment on column rea.work_unrouted.reason is
-    'no_route, match_error when a route could not be evaluated for this event, cancelled by cancel_event before it fired';
-comment on column rea.work_unrouted.announced_time is 'When the alert named it; null when not yet';
+    'no_route; awaited when an instance waited for it; match_error when a route could not be evaluated for this event; '
+    'cancelled by cancel_event before it fired';
+comment on column rea.work_unrouted.announced_time is 'When the alert named it; null when not yet, and of awaited ones';

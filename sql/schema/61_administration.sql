@@ -158,19 +158,32 @@ as $doctor$
             select q.due_time from rea.work_queue q
             where q.lane = l.lane and q.owner_generation is null order by q.due_time limit 1) d on true
         left join lateral (
-            select count(*) as instances from rea.work_queue q where q.lane = l.lane and q.due_time = 'infinity') p on true
+            select count(*) as instances from rea.work_queue q where q.lane = l.lane and q.due_time = 'infinity' and l.lane <> '~wait') p on true
         where l.lane is not null
     ), inbox as materialized (
         select extract(epoch from clock_timestamp() - min(o.create_time)) as late
         from (select e.create_time from rea.work_inbox i join rea.work_event e on e.event_uid = i.event_uid
               order by i.inbox_id limit 1) o
     ), unrouted as materialized (
-        select count(*) as events from (select from rea.work_unrouted o where o.reason <> 'cancelled' limit 10000) u
+        select count(*) as events from (select from rea.work_unrouted o where o.reason not in ('awaited', 'cancelled') limit 10000) u
+    ), stuck as materialized (
+        select (select count(*) from (
+                    select from rea.work_signal s where s.create_time < clock_timestamp() - interval '1 minute' limit 10000) s)
+                   as signals,
+               count(*) filter (where q.owner_generation is null) as requests,
+               count(*) filter (where q.owner_generation is not null) as in_flight
+        from (select r.instance_id from rea.work_request r
+              where r.create_time < clock_timestamp() - interval '1 minute' limit 10000) r
+        left join rea.work_queue q on q.instance_id = r.instance_id
+    ), open_wait as materialized (
+        select count(*) as waits, count(*) filter (where w.until is null) as endless
+        from (select v.until from rea.waits v where v.kind in ('event', 'time') limit 10000) w
     ), dead as materialized (
         select count(*) as letters from (select from rea.work_dead_letter limit 10000) d
     )
     select c.check_name, c.status, c.detail, case when c.status <> 'ok' then c.remedy end
     from server s cross join live l cross join queue q cross join inbox i cross join unrouted u cross join dead d
+    cross join stuck k cross join open_wait w
     cross join lateral (values
         (1, 'preloaded', case when s.preloaded then 'ok' else 'error' end,
          case when s.preloaded then 'the library is loaded at server start'
@@ -220,7 +233,14 @@ as $doctor$
          case when s.out_of_slots
               then 'No background worker slot is free: raise max_worker_processes and restart the server.'
               else 'Local actions and messages wait for them. They start within seconds; if they do not, the server log '
-                   'says why.' end)
+                   'says why.' end),
+        (13, 'signals', case when k.signals + k.requests > 0 then 'warning' else 'ok' end,
+         format('%s signals and %s requests to cancel or pause are older than a minute; %s such requests wait for the end '
+                'of an attempt', k.signals, k.requests, k.in_flight),
+         'A worker takes them within a second: see the checks workers and enabled, then the server log.'),
+        (14, 'waits', 'ok',
+         format('%s%s waits for an event or a time, %s of them without a timeout', w.waits,
+                case when w.waits = 10000 then ' or more' end, w.endless), null)
     ) c (position, check_name, status, detail, remedy)
     order by c.position
 $doctor$;

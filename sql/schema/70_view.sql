@@ -6,10 +6,11 @@ create view rea.events as
 select e.event_uid, e.event_id, e.source, e.event_type, e.biz_key,
        case when exists (select from rea.work_instance i where i.event_uid = e.event_uid) then 'ROUTED'
             when u.reason = 'cancelled' then 'CANCELLED'
+            when u.reason = 'awaited' then 'AWAITED'
             when u.event_uid is not null then 'UNROUTED'
             when d.event_uid is not null then 'SCHEDULED'
             else 'ACCEPTED' end as status,
-       (select count(*) from rea.work_instance i where i.event_uid = e.event_uid) as started,
+       (select count(*) from rea.work_instance i where i.event_uid = e.event_uid and i.branch is null) as started,
        u.reason as unrouted_reason,
        e.payload, e.attributes, e.correlation_id, e.causation_id, e.fired_by, e.occurred_at, e.create_time,
        e.fire_at
@@ -19,11 +20,11 @@ left join rea.work_delayed d on d.event_uid = e.event_uid;
 comment on view rea.events is
     'Every event, and what became of it; order by event_uid desc gives the newest first, by index';
 comment on column rea.events.status is
-    'ACCEPTED (no worker has looked at it yet), SCHEDULED (fires later), ROUTED, UNROUTED (no route matched) or '
-    'CANCELLED (taken back before it fired)';
-comment on column rea.events.started is 'How many instances it started';
+    'ACCEPTED (no worker has looked at it yet), SCHEDULED (fires later), ROUTED, AWAITED (no route matched, an instance '
+    'waited for it), UNROUTED (no route matched) or CANCELLED (taken back before it fired)';
+comment on column rea.events.started is 'How many instances it started, branches not counted';
 comment on column rea.events.unrouted_reason is
-    'no_route, match_error when a route could not be evaluated for it, or cancelled; else null';
+    'no_route, match_error when a route could not be evaluated for it, awaited, or cancelled; else null';
 comment on column rea.events.fire_at is 'When it was to fire; null when at once';
 
 create view rea.instances as
@@ -35,59 +36,80 @@ select i.instance_id, i.event_uid, e.event_type, i.event_id, i.source, i.biz_key
            when 'PAUSED' then 'MANUAL_REVIEW'
            when 'DEAD' then 'MANUAL_REVIEW'
            when 'RUNNING' then 'RUNNING'
-           when 'COMPENSATING' then 'RUNNING'
+           when 'COMPENSATING' then 'COMPENSATING'
            else 'DONE' end as phase,
-       c.action ->> 'name' as current_action,
+       (case when i.branch is null then d.definition -> 'actions' else rea.block(d.definition, i.parent_action, i.branch) end)
+           -> i.current_action_index ->> 'name' as current_action,
        i.current_action_index, i.retry_count, i.next_retry_time,
-       case
-           when i.end_time is not null then null
-           when i.status = 'PAUSED' then
-               format('paused %s: resume_instance lets it go on', coalesce('after ' || i.error_code, 'by hand'))
-           when current_setting('rea.enabled', true) = 'off' then 'rea.enabled is off'
-           when not exists (select from rea.live_worker w where w.kind = 'main') then
-               'waiting for a worker: none is running'
-           when i.status = 'RUNNING' and q.owner_generation not in (select w.generation from rea.live_worker w) then
-               'waiting to be taken back from a worker that vanished'
-           when i.status = 'RUNNING' then
-               format('running %s for %s s of at most %s s%s', c.action ->> 'name',
-                      greatest(round(extract(epoch from statement_timestamp() - i.update_time), 1), 0),
-                      trim_scale((c.action -> 'config' ->> 'timeoutMs')::numeric / 1000),
-                      case when q.attempt_no > 1 then format(' (attempt %s)', q.attempt_no) end)
-           when i.next_retry_time > statement_timestamp() then
-               format('retry %s of %s at %s%s', i.retry_count, c.action ->> 'name',
-                      to_char(i.next_retry_time, 'YYYY-MM-DD HH24:MI:SS.MSOF'),
-                      ' after ' || (select l.error_code from rea.work_action_log l
-                                    where l.instance_id = i.instance_id order by l.log_id desc limit 1))
-           when i.status = 'PENDING' and s.in_flight >= s.max_in_flight then
-               format('waiting for a free place on lane %s (%s of %s in flight)', q.lane, s.in_flight, s.max_in_flight)
-           when i.status = 'PENDING' then format('waiting for its turn on lane %s', q.lane)
-           else 'waiting for an event, a timer or children' end as waiting_for,
-       coalesce((
-           select jsonb_object_agg(a.action ->> 'name', case
-                      when a.position <= i.current_action_index then
-                          coalesce(i.context -> (a.action ->> 'name') ->> 'status', 'SUCCESS')
-                      when a.position > i.current_action_index + 1 or i.first_try_time is null then 'PENDING'
-                      when i.status in ('FAILED', 'DEAD', 'PAUSED') then 'FAILED'
-                      when i.status = 'PENDING' and i.retry_count > 0 then 'RETRY_WAIT'
-                      else i.status end)
-           from jsonb_array_elements(d.definition -> 'actions') with ordinality a (action, position)), '{}') as steps,
+       case when i.end_time is null then rea.instance_words(i.instance_id) end as waiting_for,
+       rea.instance_steps(i.instance_id) as steps,
        i.context, i.result, i.error_code, i.error, i.fired_by, i.version,
-       i.create_time, i.update_time, i.first_try_time, i.paused_time, i.deadline_time, i.end_time
+       i.create_time, i.update_time, i.first_try_time, i.paused_time, i.deadline_time, i.end_time,
+       i.parent_instance_id, i.parent_action, i.branch, i.item_index, i.detached, i.end_status, i.compensation, i.undo_no
 from rea.work_instance i
 left join rea.work_event e on e.event_uid = i.event_uid
-left join rea.workflow_version d on d.workflow_name = i.workflow_name and d.version = i.workflow_version
-left join rea.work_queue q on q.instance_id = i.instance_id
-left join rea.lane_stat s on s.lane = q.lane
-cross join lateral (select d.definition -> 'actions' -> i.current_action_index) c (action);
+left join rea.workflow_version d on d.workflow_name = i.workflow_name and d.version = i.workflow_version;
 comment on view rea.instances is
-    'Every run of a workflow: where it stands and why it is not moving; order by instance_id desc gives the newest '
-    'first, by index';
+    'Every run of a workflow and of its branches: where it stands and why it is not moving; order by instance_id desc '
+    'gives the newest first, by index';
 comment on column rea.instances.phase is
-    'READY, RETRY_WAIT, RUNNING, SUSPENDED, MANUAL_REVIEW (PAUSED or DEAD); DONE for SUCCESS, FAILED and CANCELLED';
+    'READY, RETRY_WAIT, RUNNING, SUSPENDED (WAITING), MANUAL_REVIEW (PAUSED or DEAD), COMPENSATING; DONE for SUCCESS, '
+    'FAILED and CANCELLED';
 comment on column rea.instances.current_action is 'Action that runs now, runs next or failed; null when all are done';
-comment on column rea.instances.waiting_for is 'Why it is not moving, in words; null when it has ended';
+comment on column rea.instances.waiting_for is
+    'Why it is not moving, in words, of up to three branches too; null when it has ended';
 comment on column rea.instances.steps is
-    'Status by action: SUCCESS, FAILED or SKIPPED as recorded; PENDING, RUNNING, RETRY_WAIT for the rest';
+    'Status by action, those of branches included: SUCCESS, FAILED or SKIPPED as recorded; PENDING, RUNNING, WAITING, '
+    'RETRY_WAIT, PAUSED, CANCELLED for the rest; name[0], name[1] … inside of foreach, name~undo for what is undone';
+comment on column rea.instances.parent_instance_id is
+    'Instance that started it as a branch or child workflow; null for one that a route started';
+comment on column rea.instances.parent_action is 'Action of the parent that started it';
+comment on column rea.instances.branch is 'Branch of that action; null for a child workflow';
+comment on column rea.instances.item_index is 'Position of its item of a foreach, from 0; else null';
+comment on column rea.instances.detached is 'True for a child workflow that its parent does not wait for';
+comment on column rea.instances.end_status is 'Final status it will have once children and compensation are through';
+comment on column rea.instances.compensation is
+    'running, done, failed (an undo failed for good) or none (nothing to undo); null unless it failed or was cancelled';
+comment on column rea.instances.undo_no is 'Undo actions that are through';
+
+create view rea.waits as
+select w.instance_id, i.workflow_name, i.biz_key,
+       case when w.action_name = '' then 'cancel_on' else 'event' end as kind,
+       nullif(w.action_name, '') as action_name, w.event_type, w.biz_key as awaited_key, w.correlation_id,
+       coalesce(w.match_contains, to_jsonb(w.match_path::text)) as match, w.since, w.create_time,
+       case when w.action_name <> '' and q.due_time > w.create_time and isfinite(q.due_time) then q.due_time
+            else i.deadline_time end as until
+from rea.work_wait w
+join rea.work_instance i on i.instance_id = w.instance_id
+left join rea.work_queue q on q.instance_id = w.instance_id
+where not exists (select from rea.work_wait_event m
+                  where m.instance_id = w.instance_id and m.action_name = w.action_name and m.wait_no = w.wait_no)
+union all
+select i.instance_id, i.workflow_name, i.biz_key, 'time', c.action ->> 'name', null, null, null, null, i.first_try_time,
+       i.first_try_time, q.due_time
+from rea.work_queue q
+join rea.work_instance i on i.instance_id = q.instance_id
+join rea.workflow_version d on d.workflow_name = i.workflow_name and d.version = i.workflow_version
+cross join lateral (
+    select rea.block(d.definition, i.parent_action, i.branch) -> i.current_action_index offset 0) c (action)
+where q.lane = '~wait' and i.status = 'WAITING' and i.end_status is null and i.first_try_time is not null
+  and c.action -> 'config' ?| array['durationSeconds', 'until']
+union all
+select p.instance_id, p.workflow_name, i.biz_key, 'place', null, null, p.place_key, null, null, i.create_time,
+       i.create_time, i.deadline_time
+from rea.work_place p
+join rea.work_instance i on i.instance_id = p.instance_id
+where not p.taken;
+comment on view rea.waits is 'What instances wait for from outside: events, times, and places of workflows with concurrency';
+comment on column rea.waits.kind is 'event, cancel_on (an event that would cancel it), time or place';
+comment on column rea.waits.action_name is 'The wait action; null for cancel_on and place';
+comment on column rea.waits.event_type is 'Type of the awaited event';
+comment on column rea.waits.awaited_key is 'Business key of the awaited event, or the concurrency key; null when a correlation id joins';
+comment on column rea.waits.correlation_id is 'Correlation id of the awaited event; null when its business key joins';
+comment on column rea.waits.match is 'What its payload must contain, or a path predicate as a string; null: anything';
+comment on column rea.waits.since is 'Events from this time on count';
+comment on column rea.waits.create_time is 'When the wait began';
+comment on column rea.waits.until is 'When it ends by itself: the wait''s timeout, else the instance''s deadline; null: never';
 
 create view rea.dead_letters as
 select d.instance_id, d.workflow_name, i.workflow_version, d.biz_key, i.event_id, i.source, d.status, d.action_name,
@@ -148,9 +170,17 @@ from (
     order by a.instance_id desc, a.log_id desc limit 100000
 ) l
 group by l.workflow_name, l.action_name
+having not exists (
+    select from rea.workflow w
+    join rea.workflow_version v on v.workflow_name = w.workflow_name and v.version = w.current_version
+    cross join lateral rea.blocks(v.definition) b
+    cross join lateral jsonb_array_elements(b.actions) a (action)
+    where w.workflow_name = l.workflow_name and a.action ->> 'name' = l.action_name
+      and a.action ->> 'type' in ('wait', 'parallel', 'foreach', 'switch', 'workflow'))
 order by percentile_disc(0.95) within group (order by l.cost_ms) desc, l.workflow_name, l.action_name;
 comment on view rea.slow_actions is
-    'How long actions take, slowest first: the 100,000 attempts of the newest instances';
+    'How long actions take, slowest first: the 100,000 attempts of the newest instances. Actions that only wait, for '
+    'events, times or children, are left out';
 comment on column rea.slow_actions.failures_last_hour is 'Failed and lost ones among them that ended in the last hour';
 comment on column rea.slow_actions.since is 'Start of the oldest attempt counted';
 
@@ -260,24 +290,29 @@ comment on column rea.reroutes.workflow_name is 'Workflow that the rules chose w
 -- Granted to nobody: what the reading functions share.
 
 create view rea.operation_part as
-select i.instance_id, i.event_uid, i.fired_by, i.workflow_name, i.route_name, i.create_time, i.next_retry_time,
-       m.status, m.weight, i.steps, i.result,
+select i.instance_id, i.event_uid, i.branch, i.fired_by, i.workflow_name, i.route_name, i.create_time, m.status, m.weight,
+       i.steps, i.result, i.compensation, o.look_again,
        exists (select from rea.work_reroute r
                where r.event_uid = i.event_uid and r.old_instance_id = i.instance_id and r.action = 'restart') as replaced,
        case when i.error_code is not null then
-           jsonb_build_object('code', i.error_code, 'message', i.error, 'step', i.current_action) end as error
+                jsonb_build_object('code', i.error_code, 'message', i.error, 'step', i.current_action)
+            else o.error end as error
 from rea.instances i
+left join lateral rea.outlook(i.instance_id) o on i.end_time is null
 join (values ('RUNNING', 'RUNNING', 1), ('WAITING', 'RUNNING', 1), ('COMPENSATING', 'RUNNING', 1),
              ('PENDING', 'PENDING', 2), ('PAUSED', 'MANUAL_REVIEW', 3), ('DEAD', 'MANUAL_REVIEW', 4),
              ('FAILED', 'FAILED', 5), ('CANCELLED', 'CANCELLED', 6), ('SUCCESS', 'SUCCEEDED', 7)
      ) m (instance_status, status, weight)
-     on m.instance_status = i.status;
+     on m.instance_status = case when i.status in ('PAUSED', 'WAITING')
+                                 then case when o.moves then 'RUNNING' else 'PAUSED' end else i.status end;
 comment on view rea.operation_part is
-    'What each instance adds to the document of operation(); for the reading functions only';
+    'What each instance adds to the document of operation(); for the reading functions only. One whose live branches are '
+    'all paused waits for a person; a paused one whose branches still move is RUNNING';
 comment on column rea.operation_part.replaced is
     'Whether reroute_events put another instance in its place; the event''s operation is then that one''s';
 comment on column rea.operation_part.weight is
     'The smallest weight of an event''s instances decides the status of its operation';
+comment on column rea.operation_part.look_again is 'When to ask again; null once nothing moves by itself any more';
 
 create function rea.may_see(caller oid, fired_by name)
 returns boolean language sql stable parallel safe

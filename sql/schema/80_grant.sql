@@ -22,12 +22,13 @@ begin
     perform rea.check_role(grant_viewer.role);
     execute format('grant usage on schema rea to %I', grant_viewer.role);
     execute format(
-        'grant select on rea.events, rea.instances, rea.dead_letters, rea.lanes, rea.slow_actions, rea.backlog, '
+        'grant select on rea.events, rea.instances, rea.waits, rea.dead_letters, rea.lanes, rea.slow_actions, rea.backlog, '
         'rea.workers, rea.workflows, rea.routes, rea.schedules, rea.reroutes, '
         'rea.scripts, rea.configuration, rea.kv to %I', grant_viewer.role);
     execute format(
         'grant execute on function rea.timeline, rea.match_event, rea.validate_workflow, rea.doctor, '
-        'rea.worker_seats, rea.server_state, rea.next_runs, rea.query_instance, rea.operation(text, text), rea.operation(uuid) to %I',
+        'rea.worker_seats, rea.server_state, rea.next_runs, rea.query_instance, rea.operation(text, text), rea.operation(uuid), '
+        'rea.blocks, rea.block, rea.instance_words, rea.instance_steps to %I',
         grant_viewer.role);
     execute format(
         'grant execute on function rea.diff_workflow, rea.export_definitions, rea.export_events to %I',

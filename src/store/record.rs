@@ -69,8 +69,8 @@ pub struct InstanceRow {
     pub version: i32,
     /// Workflow, for the dead letter and a new row.
     pub workflow_name: Rc<str>,
-    /// Whether it is a branch: its parent tells of its failure.
-    pub is_branch: bool,
+    /// Whether another instance waits for it and tells of its failure: a branch or a child workflow.
+    pub is_part: bool,
     /// Business key, likewise.
     pub biz_key: String,
     /// Status to write.

@@ -212,7 +212,7 @@ fn insert_changes(changes: &[&ChangeRow]) -> Result<(), StoreError> {
 fn insert_dead_letters(instances: &[&InstanceRow], now: Time) -> Result<(), StoreError> {
     let dead: Vec<(&InstanceRow, &InstanceError)> = instances
         .iter()
-        .filter(|instance| matches!(instance.status, Status::Failed | Status::Dead) && !instance.is_branch)
+        .filter(|instance| matches!(instance.status, Status::Failed | Status::Dead) && !instance.is_part)
         .filter_map(|instance| Some((*instance, instance.error.as_ref()?)))
         .collect();
     if dead.is_empty() {

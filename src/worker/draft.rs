@@ -252,7 +252,7 @@ impl Draft {
             guard_version: self.guard_version,
             version: held.version,
             workflow_name: held.definition.name.clone(),
-            is_branch: held.is_branch(),
+            is_part: held.parent.as_ref().is_some_and(|parent| !parent.detached),
             biz_key: held.event.biz_key.clone(),
             status: held.status,
             action_index: held.progress.action_index as i32,
