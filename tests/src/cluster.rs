@@ -250,11 +250,12 @@ impl Cluster {
         command
     }
 
-    /// Process ids of rea's background processes for one database, in order.
+    /// Process ids of the workers of one database, in order; those for local
+    /// actions are not among them.
     pub fn worker_pids(&self, database: &str) -> Vec<i32> {
         let rows = self.connect("postgres").query(
             "select pid from pg_catalog.pg_stat_activity \
-             where datname = $1 and backend_type like 'rea%' order by pid",
+             where datname = $1 and backend_type = 'rea worker' order by pid",
             &[&database],
         );
         rows.expect("pg_stat_activity").iter().map(|row| row.get(0)).collect()
