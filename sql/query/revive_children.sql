@@ -8,7 +8,7 @@ with revived as (
         next_retry_time = null, end_time = null, error_code = null, error = null,
         end_status = null, compensation = null, undo_no = 0,
         deadline_time = case when i.branch is not null then p.deadline_time
-                             else $2 + (i.deadline_time - i.create_time) end
+                             else $2::timestamptz + (i.deadline_time - i.create_time) end
     from unnest($1::uuid[], $3::text[]) n (parent, action)
     join rea.work_instance p on p.instance_id = n.parent
     join rea.work_instance before on before.parent_instance_id = n.parent and before.parent_action = n.action
