@@ -2,17 +2,22 @@
 -- $1 event uids in order, $2 now
 -- An event completes at most one wait of an instance, the first in its list that is still open, but waits of many
 -- instances; never one of the instance that it started. Waiting instances are signalled; an event of cancelOn asks for
--- the cancellation. Returns how many waits were completed.
+-- the cancellation. Returns how many waits were completed, and how many of those ask for a cancellation.
+-- Lock: the rows of work_wait, against a wait that gives up at the same moment (lock_waits.sql).
 with awaited as (
-    select u.position, w.instance_id, w.action_name, w.wait_no, w.match_contains, w.match_path, e.event_uid
-    from unnest($1::uuid[]) with ordinality u (event_uid, position)
-    join rea.work_event e on e.event_uid = u.event_uid
-    join rea.work_wait w on w.biz_key = e.biz_key and w.event_type = e.event_type
+    select k.* from (
+        select u.position, w.instance_id, w.action_name, w.wait_no, w.match_contains, w.match_path, e.event_uid
+        from unnest($1::uuid[]) with ordinality u (event_uid, position)
+        join rea.work_event e on e.event_uid = u.event_uid
+        join rea.work_wait w on w.biz_key = e.biz_key and w.event_type = e.event_type
+        for key share of w) k
     union all
-    select u.position, w.instance_id, w.action_name, w.wait_no, w.match_contains, w.match_path, e.event_uid
-    from unnest($1::uuid[]) with ordinality u (event_uid, position)
-    join rea.work_event e on e.event_uid = u.event_uid
-    join rea.work_wait w on w.correlation_id = e.correlation_id and w.event_type = e.event_type
+    select c.* from (
+        select u.position, w.instance_id, w.action_name, w.wait_no, w.match_contains, w.match_path, e.event_uid
+        from unnest($1::uuid[]) with ordinality u (event_uid, position)
+        join rea.work_event e on e.event_uid = u.event_uid
+        join rea.work_wait w on w.correlation_id = e.correlation_id and w.event_type = e.event_type
+        for key share of w) c
 ), completed as (
     insert into rea.work_wait_event (instance_id, event_uid, action_name, wait_no, create_time)
     select a.instance_id, a.event_uid, a.action_name, a.wait_no, $2

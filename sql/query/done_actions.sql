@@ -1,7 +1,8 @@
 -- What an instance and its branches did that may have to be undone, the last first.
 -- $1 instance
 -- Returns owner, its block (parent action and branch), action, whether an attempt succeeded, item index and item, outputs.
--- An action whose outcome is unknown is listed too: an attempt was lost, or a request was sent and had no answer.
+-- An action that may have been done is listed too: an attempt was lost, or something was sent and the answer did not
+-- refuse it (none came, or the action failed afterwards, on its output).
 with recursive tree as (
     select i.instance_id, null::text as parent_action, null::text as branch, i.item_index, i.item, i.context
     from rea.work_instance i where i.instance_id = $1
@@ -16,8 +17,8 @@ from tree t
 join rea.work_action_log a on a.instance_id = t.instance_id
 where a.action_name not like '%~undo'
   and (a.status in ('SUCCESS', 'LOST')
-       or a.status = 'FAILED' and a.error_code in
-          ('timeout', 'reset', 'truncated', 'malformed', 'transport', 'unknown_outcome', 'worker_lost')
-       or a.status = 'FAILED' and a.error_code like 'script%')
+       or a.status = 'FAILED' and a.request_summary is not null
+          and a.error_code not in ('dns', 'connect', 'tls', 'local', 'invalid_request')
+          and a.error_code not like 'http\_%')
 group by t.instance_id, t.parent_action, t.branch, a.action_name, t.item_index, t.item, t.context
 order by max(a.end_time) desc, max(a.log_id) desc, t.instance_id desc

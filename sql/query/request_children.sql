@@ -5,4 +5,4 @@ insert into rea.work_request (instance_id, request, compensate, cause, requested
 select c.instance_id, p.request, c.branch is null and p.request = 'cancel', p.cause, current_user, $4
 from unnest($1::uuid[], $2::text[], $3::text[]) p (parent, request, cause)
 join rea.work_instance c on c.parent_instance_id = p.parent
-where c.end_time is null and not c.detached
+where c.end_time is null and not c.detached and not (p.request = 'pause' and c.status = 'PAUSED')

@@ -1,6 +1,7 @@
 -- Makes an instance PENDING again at its resume point, with a full set of retries.
 -- $1 instance id, $2 guard version, $3 cause, $4 now, $5 deadline, $6 name of the action, $7 lane, $8 whether
 -- to use fresh idempotency keys
+-- What was wanted of an instance that had ended is forgotten.
 -- Guard: the version is still the one read (A16). No row processed: somebody else was faster.
 with resumed as (
     update rea.work_instance i
@@ -15,6 +16,8 @@ with resumed as (
     select r.instance_id, r.version, $4, r.old_status, 'PENDING', $3 from resumed r
 ), forgotten as (
     delete from rea.work_dead_letter d using resumed r where d.instance_id = r.instance_id
+), unasked as (
+    delete from rea.work_request w using resumed r where w.instance_id = r.instance_id and r.old_status <> 'PAUSED'
 )
 insert into rea.work_queue as q (instance_id, due_time, deadline_time, owner_generation, attempt_no, lost_count, lane)
 select r.instance_id, $4, $5, null,

@@ -25,9 +25,16 @@ pub(super) fn write(records: &[&Record], now: Time) -> Result<(), StoreError> {
             pg_time(now).into(),
         ])?;
     }
-    let revived = those(records, |record| record.more.revives_children);
+    let revived: Vec<(Uuid, &str)> = records
+        .iter()
+        .filter_map(|record| Some((id(record), record.more.revives_children.as_deref()?)))
+        .collect();
     if !revived.is_empty() {
-        statements::REVIVE_CHILDREN.run(&[revived.into(), pg_time(now).into()])?;
+        statements::REVIVE_CHILDREN.run(&[
+            revived.iter().map(|(id, _)| pg_uuid(*id)).collect::<Vec<_>>().into(),
+            pg_time(now).into(),
+            revived.iter().map(|(_, action)| (*action).to_owned()).collect::<Vec<_>>().into(),
+        ])?;
     }
     let obeyed: Vec<Uuid> = records.iter().filter(|record| record.more.obeyed).map(|record| id(record)).collect();
     if !obeyed.is_empty() {
@@ -139,6 +146,7 @@ fn places(records: &[&Record]) -> Result<(), StoreError> {
     }
     let leaving = with(|place| matches!(place, Place::Leave));
     if !leaving.is_empty() {
+        statements::LOCK_PLACES.run(&[])?;
         statements::PLACE_LEAVE.run(&[leaving.into()])?;
     }
     Ok(())

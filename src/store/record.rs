@@ -203,8 +203,8 @@ pub struct More {
     pub signals: Vec<Uuid>,
     /// What its live children are asked for: `cancel` or `pause`, and why.
     pub of_children: Option<(&'static str, String)>,
-    /// Whether its failed children start again where they failed.
-    pub revives_children: bool,
+    /// The action whose failed children start again where they failed.
+    pub revives_children: Option<String>,
     /// Events that it brings forth.
     pub events: Vec<NewEvent>,
     /// Events that it waits for from now on.

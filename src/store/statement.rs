@@ -89,6 +89,7 @@ statements! {
     LOCK_REROUTES = "lock_reroutes";
     LOCK_SCHEDULE = "lock_schedule";
     LOCK_SCRIPTS = "lock_scripts";
+    LOCK_WAITS = "lock_waits";
     LOOK_BACK = "look_back";
     MATCH_EVENT = "match_event";
     MOVE_DELAYED = "move_delayed";

@@ -12,6 +12,8 @@ pub struct ChildrenState {
     pub count: Children,
     /// Branch, error code and message of the first that ended without success.
     pub failure: Option<(String, String, String)>,
+    /// Whether what one of them did was undone: it cannot go on where it failed.
+    pub undone: bool,
 }
 
 /// What a child came to.
@@ -66,6 +68,7 @@ pub fn children_state(parents: &[(Uuid, &str)]) -> Result<Vec<ChildrenState>, St
                 cancelled: count(7)?,
             };
             state.failure = failure.transpose()?;
+            state.undone = row.get(11)?;
         }
     }
     Ok(states)

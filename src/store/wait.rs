@@ -29,13 +29,18 @@ pub fn complete_waits(events: &[Uuid], now: DateTime<Utc>) -> Result<(bool, bool
 /// Completes the waits of these actions of these instances with events that came before, and returns for each what
 /// has come so far.
 pub fn look_back(waits: &[(Uuid, &str)], now: DateTime<Utc>) -> Result<Vec<Vec<Arrived>>, StoreError> {
-    let asked = || -> (Vec<pgrx::Uuid>, Vec<String>) {
-        waits.iter().map(|(id, action)| (pg_uuid(*id), (*action).to_owned())).unzip()
-    };
-    let (ids, actions) = asked();
+    let (ids, actions) = asked(waits);
     statements::LOOK_BACK.run(&[ids.into(), actions.into(), pg_time(now).into()])?;
+    arrived(waits)
+}
+
+fn asked(waits: &[(Uuid, &str)]) -> (Vec<pgrx::Uuid>, Vec<String>) {
+    waits.iter().map(|(id, action)| (pg_uuid(*id), (*action).to_owned())).unzip()
+}
+
+fn arrived(waits: &[(Uuid, &str)]) -> Result<Vec<Vec<Arrived>>, StoreError> {
     let mut arrived: Vec<Vec<Arrived>> = waits.iter().map(|_| Vec::new()).collect();
-    let (ids, actions) = asked();
+    let (ids, actions) = asked(waits);
     for row in statements::WAIT_EVENTS.run(&[ids.into(), actions.into()])?.iter() {
         let place: i32 = row.get(1)?;
         if let Some(arrived) = arrived.get_mut((place - 1).max(0) as usize) {
@@ -43,6 +48,12 @@ pub fn look_back(waits: &[(Uuid, &str)], now: DateTime<Utc>) -> Result<Vec<Vec<A
         }
     }
     Ok(arrived)
+}
+
+/// What has come for a wait whose time is over, once no event can complete it any more.
+pub fn last_look(instance: Uuid, action: &str) -> Result<Vec<Arrived>, StoreError> {
+    statements::LOCK_WAITS.run(&[pg_uuid(instance).into(), action.into()])?;
+    Ok(arrived(&[(instance, action)])?.pop().unwrap_or_default())
 }
 
 /// How an instance stands in the queue for its concurrency key.
@@ -56,9 +67,8 @@ pub struct PlaceState {
 
 /// How these instances stand; those that have not queued up yet are missing.
 pub fn place_state(instances: &[Uuid]) -> Result<HashMap<Uuid, PlaceState>, StoreError> {
-    let ids = || -> Vec<pgrx::Uuid> { instances.iter().copied().map(pg_uuid).collect() };
-    statements::LOCK_PLACES.run(&[ids().into()])?;
-    let ids = ids();
+    let ids: Vec<pgrx::Uuid> = instances.iter().copied().map(pg_uuid).collect();
+    statements::LOCK_PLACES.run(&[])?;
     let rows = statements::PLACE_STATE.run(&[ids.into()])?;
     rows.iter().map(|row| Ok((uuid(row.get(1)?), PlaceState { taken: row.get(2)?, ahead: row.get(3)? }))).collect()
 }

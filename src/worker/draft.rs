@@ -143,6 +143,11 @@ impl Draft {
         self.held.progress.first_try = tried;
     }
 
+    /// The number of an attempt that is behind it is not used again.
+    pub fn number_anew(&mut self) {
+        self.held.numbered = false;
+    }
+
     /// Notes an attempt of the current action.
     pub fn log(&mut self, attempt: Attempt, next: Option<&Next>, summary_chars: usize) {
         self.log_claim();

@@ -116,7 +116,13 @@ pub fn unrecordable(record: &Record, error: &StoreError, now: DateTime<Utc>) -> 
     instance.result = None;
     instance.error = Some(InstanceError { action: None, code: "unrecordable".into(), message: error.to_string() });
     record.queue_after = None;
-    record.more = More { signals: std::mem::take(&mut record.more.signals), ..More::default() };
+    record.more = More {
+        signals: std::mem::take(&mut record.more.signals),
+        of_children: Some(("cancel", "unrecordable".into())),
+        closes_waits: Some(true),
+        place: Some(Place::Leave),
+        ..More::default()
+    };
     for attempt in &mut record.attempts {
         (attempt.request, attempt.response, attempt.error) =
             (None, None, Some(("unrecordable".into(), error.to_string())));

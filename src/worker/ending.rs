@@ -69,6 +69,7 @@ impl Turn<'_> {
         let Some(wanted) = draft.wanted.take() else { return };
         draft.more.obeyed = true;
         if draft.held.ending.is_some() || matches!(draft.course, Course::End | Course::Ending) {
+            draft.number_anew();
             return;
         }
         match wanted {
@@ -79,9 +80,6 @@ impl Turn<'_> {
                 draft.course = Course::Ending;
             }
             Wanted::Pause { cause } => {
-                if draft.held.status == Status::Paused {
-                    return;
-                }
                 if draft.held.definition.forks {
                     draft.more.of_children = Some(("pause", cause.clone()));
                 }

@@ -107,11 +107,14 @@ impl Turn<'_> {
         if begins {
             draft.number_attempt(self.now);
         }
-        if begins
-            && state.count.started > 0
-            && join::next(plan, &state.count).verdict.is_some_and(|v| v != Verdict::Succeeded)
-        {
-            draft.more.revives_children = true;
+        if begins && has_failed(plan, &state) {
+            if state.undone {
+                // It cannot go on where it failed: a new one starts.
+                let none = ChildrenState::default();
+                let step = join::next(plan, &none.count);
+                return Ok(Some((none, step)));
+            }
+            draft.more.revives_children = Some(action.name.clone());
             draft.wait("children", None, self.now);
             return Ok(None);
         }
@@ -235,6 +238,10 @@ impl Turn<'_> {
         draft.more.events.push(event);
         Ok(Ok(id))
     }
+}
+
+fn has_failed(plan: &Plan, state: &ChildrenState) -> bool {
+    state.count.started > 0 && join::next(plan, &state.count).verdict.is_some_and(|v| v != Verdict::Succeeded)
 }
 
 /// Whether the branches' actions become steps of the parent: their names are unique, but for those of a foreach.

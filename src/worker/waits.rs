@@ -84,9 +84,15 @@ impl Turn<'_> {
         wait: &WaitAction,
         (count, all, timeout): (usize, bool, Option<Time>),
     ) -> Result<(), StoreError> {
-        let arrived = wait::look_back(&[(draft.held.id, &action.name)], self.now)?.pop().unwrap_or_default();
-        let complete = if all { arrived.len() >= count } else { !arrived.is_empty() };
-        let timed_out = !complete && timeout.is_some_and(|timeout| timeout <= self.now);
+        let is_complete = |arrived: &[Arrived]| if all { arrived.len() >= count } else { !arrived.is_empty() };
+        let mut arrived = wait::look_back(&[(draft.held.id, &action.name)], self.now)?.pop().unwrap_or_default();
+        let is_over = timeout.is_some_and(|timeout| timeout <= self.now);
+        if is_over && !is_complete(&arrived) {
+            // An event that another worker is about to note for this wait would be lost for one that comes later.
+            arrived = wait::last_look(draft.held.id, &action.name)?;
+        }
+        let complete = is_complete(&arrived);
+        let timed_out = !complete && is_over;
         if !complete && !timed_out {
             draft.wait("wait", timeout, self.now);
             return Ok(());

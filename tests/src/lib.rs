@@ -7,6 +7,7 @@
 //! touched.
 
 pub mod cluster;
+pub mod invariant;
 pub mod scene;
 pub mod sink;
 pub mod system;
