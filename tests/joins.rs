@@ -161,10 +161,7 @@ fn a_branch_that_fails_is_skipped_or_cancelled_votes_too() {
     });
     scene
         .client
-        .execute(
-            "select rea.cancel_instance(instance_id) from rea.work_instance where branch = 'waiting'",
-            &[],
-        )
+        .execute("select rea.cancel_instance(instance_id) from rea.work_instance where branch = 'waiting'", &[])
         .expect("cancelled");
     invariant::settle(&mut scene.client, PATIENCE);
     assert_eq!(
@@ -253,9 +250,7 @@ fn a_failure_cancels_the_others_if_the_definition_says_so() {
     scene.define("order.created", actions);
     scene.fire("order.created", "SO-1");
     let client = &mut scene.client;
-    wait_until(PATIENCE, "it has failed", || {
-        count(client, "select count(*) from rea.work_dead_letter") == 1
-    });
+    wait_until(PATIENCE, "it has failed", || count(client, "select count(*) from rea.work_dead_letter") == 1);
     invariant::settle(&mut scene.client, PATIENCE);
     assert_eq!(
         branches(&mut scene.client, "SO-1"),
@@ -377,8 +372,10 @@ fn retry_of_a_parent_runs_only_what_failed() {
     for round in 0..3 {
         let client = &mut scene.client;
         wait_until(PATIENCE, "it has ended", || {
-            count(client, "select count(*) from rea.work_instance where parent_instance_id is null and end_time is not null")
-                == 1
+            count(
+                client,
+                "select count(*) from rea.work_instance where parent_instance_id is null and end_time is not null",
+            ) == 1
         });
         let (id, status, code) = root(&mut scene.client, "SO-1");
         if round == 2 {

@@ -241,8 +241,7 @@ fn a_wait_takes_only_what_matches_and_never_its_own_event() {
         row.get::<_, String>(0)
     };
     let client = &mut scene.client;
-    let ids: Vec<String> =
-        (0..4).map(|n| fire(client, "order.created", &format!("SO-{n}"), json!({}), None)).collect();
+    let ids: Vec<String> = (0..4).map(|n| fire(client, "order.created", &format!("SO-{n}"), json!({}), None)).collect();
     wait_until(PATIENCE, "all wait", || {
         count(client, "select count(*) from rea.work_instance where status = 'WAITING'") == 4
             && count(client, "select count(*) from rea.work_wait") == 16
@@ -260,7 +259,8 @@ fn a_wait_takes_only_what_matches_and_never_its_own_event() {
     invariant::settle(client, PATIENCE);
     invariant::check(client);
     let came = |client: &mut Client, key: &str| {
-        let sql = "select e.event_type, e.payload::text from rea.work_wait_event w join rea.work_event e using (event_uid)
+        let sql =
+            "select e.event_type, e.payload::text from rea.work_wait_event w join rea.work_event e using (event_uid)
                    join rea.work_instance i using (instance_id) where i.biz_key = $1 order by i.instance_id limit 1";
         let row = client.query_one(sql, &[&key]).expect("one event came");
         (row.get::<_, String>(0), row.get::<_, String>(1))

@@ -59,6 +59,41 @@ fn member(name: &str, entry: &str) -> String {
     format!("{}:{entry}", quoted(name))
 }
 
+/// Who evaluates something: what the context document says about instance and action.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Instance on whose behalf the action runs.
+    pub instance_id: &'a str,
+    /// Its workflow.
+    pub workflow_name: &'a str,
+    /// Version of that.
+    pub workflow_version: i32,
+    /// The action; empty outside of any.
+    pub action_name: &'a str,
+    /// The action's idempotency key.
+    pub idempotency_key: &'a str,
+    /// Position of the item and the item as JSON text, inside of foreach.
+    pub item: Option<(i32, &'a str)>,
+}
+
+impl Place<'_> {
+    /// The members of the context document besides `event` and `payload`, without braces. `steps` are the members of
+    /// `steps`, `response` is the document of that name.
+    pub fn members(&self, steps: &str, response: Option<&str>) -> String {
+        let item = self.item.map(|(index, item)| format!(",\"item\":{item},\"index\":{index}")).unwrap_or_default();
+        let response = response.map(|document| format!(",\"response\":{document}")).unwrap_or_default();
+        format!(
+            "\"steps\":{{{steps}}},\"instance\":{{\"id\":\"{}\",\"workflowName\":{},\"workflowVersion\":{}}},\
+             \"action\":{{\"name\":{},\"idempotencyKey\":{}}}{item}{response}",
+            self.instance_id,
+            quoted(self.workflow_name),
+            self.workflow_version,
+            quoted(self.action_name),
+            quoted(self.idempotency_key),
+        )
+    }
+}
+
 /// A string as a JSON string.
 pub fn quoted(text: &str) -> String {
     serde_json::Value::String(text.to_string()).to_string()

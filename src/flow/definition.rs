@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use crate::flow::address::Address;
 use crate::flow::expression::{Expression, PathValue};
-use crate::flow::outcome::StatusPattern;
+use crate::flow::outcome::{Failure, StatusPattern};
 use crate::flow::perform::Awaited;
 pub use crate::flow::perform::Perform;
 use crate::flow::retry::RetryPolicy;
-use crate::flow::template::{Template, Text};
+use crate::flow::template::{Template, Text, render_text};
+
+/// Longest concurrency key, in bytes.
+const LONGEST_KEY: usize = 1_024;
 
 /// One version of a workflow.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,10 +62,66 @@ impl Workflow {
         })
     }
 
+    /// The action at the cursor; `None` behind the last one.
+    pub fn action(&self, cursor: Cursor) -> Option<&Action> {
+        let action = self.actions_of(cursor.block).get(cursor.index)?;
+        match (&action.compensate, cursor.undo) {
+            (_, false) => Some(action),
+            (Compensate::By(undo), true) => Some(undo),
+            (Compensate::Unsaid | Compensate::Keep, true) => None,
+        }
+    }
+
+    /// The names of the actions of a block before that position.
+    pub fn names_before(&self, block: Option<usize>, index: usize) -> impl Iterator<Item = &str> {
+        self.actions_of(block).iter().take(index).map(|action| action.name.as_str())
+    }
+
+    /// Whether an action has an undo.
+    pub fn undoes(&self) -> bool {
+        self.all_actions().any(|action| matches!(action.compensate, Compensate::By(_)))
+    }
+
+    /// Whether an action starts children.
+    pub fn forks(&self) -> bool {
+        self.all_actions().any(|action| matches!(action.perform, Perform::Fork(_) | Perform::Workflow(_)))
+    }
+
+    /// Whether an instance has something to do before its first action.
+    pub fn prepares_start(&self) -> bool {
+        !self.cancel_on.is_empty() || self.concurrency.is_some()
+    }
+
+    /// The key that bounds how many instances run at the same time; None without `concurrency`. `values` are those of
+    /// `start_paths`.
+    ///
+    /// Errors are permanent: those of the template, `concurrency_key` when it is too long.
+    pub fn concurrency_key(&self, values: &[PathValue]) -> Result<Option<String>, Failure> {
+        let Some(concurrency) = &self.concurrency else { return Ok(None) };
+        let write = |value: &str, out: &mut String| out.push_str(value);
+        let key = render_text(&concurrency.key, values, &self.start_paths, write)?;
+        if key.len() > LONGEST_KEY {
+            let message = format!("the concurrency key has {} bytes, at most {LONGEST_KEY} are allowed", key.len());
+            return Err(Failure::permanent("concurrency_key", message));
+        }
+        Ok(Some(key))
+    }
+
     /// All actions, those of the blocks included.
     pub fn all_actions(&self) -> impl Iterator<Item = &Action> {
         self.actions.iter().chain(self.blocks.iter().flat_map(|block| &block.actions))
     }
+}
+
+/// Where in a definition an instance stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// The block; `None` for the workflow's own actions.
+    pub block: Option<usize>,
+    /// The action in it.
+    pub index: usize,
+    /// Whether its undo is meant.
+    pub undo: bool,
 }
 
 /// A list of actions that runs as a child instance.

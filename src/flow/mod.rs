@@ -7,7 +7,8 @@
 //! [`problem`]s); what it names outside of itself are [`reference`]s; its templates are made of [`expression`]s, whose
 //! values PostgreSQL computes from the [`context`]; [`template`], [`address`] and [`request`] render them; [`outcome`]
 //! says how an attempt ended and [`response`] what came back; [`retry`] says when to try again; [`instance`] decides
-//! what happens next, [`join`] how branches come together; [`schedule`] says when the clock fires.
+//! what happens next, [`join`] how branches come together; [`emit`], [`fork`], [`wait`], [`keep`] and [`undo`] say what
+//! the other steps come to; [`simulation`] plays a workflow with all of them; [`schedule`] says when the clock fires.
 //! [`difference`] compares two definitions for those who change them.
 
 pub mod definition;
@@ -33,6 +34,14 @@ pub mod sqlstate;
 
 pub mod instance;
 pub mod join;
+
+pub mod emit;
+pub mod fork;
+pub mod keep;
+pub mod undo;
+pub mod wait;
+
+pub mod simulation;
 
 pub mod schedule;
 

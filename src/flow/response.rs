@@ -19,7 +19,7 @@ pub fn document(status: u16, headers: &[(String, String)], body: &[u8]) -> Strin
 }
 
 /// The body as JSON text: itself, a string, or null when it is empty.
-fn body_json(body: &[u8]) -> String {
+pub fn body_json(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if text.trim().is_empty() {

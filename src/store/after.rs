@@ -25,10 +25,8 @@ pub(super) fn write(records: &[&Record], now: Time) -> Result<(), StoreError> {
             pg_time(now).into(),
         ])?;
     }
-    let revived: Vec<(Uuid, &str)> = records
-        .iter()
-        .filter_map(|record| Some((id(record), record.more.revives_children.as_deref()?)))
-        .collect();
+    let revived: Vec<(Uuid, &str)> =
+        records.iter().filter_map(|record| Some((id(record), record.more.revives_children.as_deref()?))).collect();
     if !revived.is_empty() {
         statements::REVIVE_CHILDREN.run(&[
             revived.iter().map(|(id, _)| pg_uuid(*id)).collect::<Vec<_>>().into(),

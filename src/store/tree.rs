@@ -1,7 +1,9 @@
 //! Instances above and below those in hand.
 
 use super::{StoreError, pg_uuid, statements, uuid};
+use crate::flow::fork::ChildResult;
 use crate::flow::join::Children;
+use crate::flow::undo::Done;
 use std::collections::HashMap;
 use uuid::Uuid;
 
@@ -14,23 +16,6 @@ pub struct ChildrenState {
     pub failure: Option<(String, String, String)>,
     /// Whether what one of them did was undone: it cannot go on where it failed.
     pub undone: bool,
-}
-
-/// What a child came to.
-#[derive(Debug)]
-pub struct ChildResult {
-    /// The child.
-    pub id: Uuid,
-    /// Its branch; `None` for a child workflow.
-    pub branch: Option<String>,
-    /// Its final status, or that of one that lives on.
-    pub status: String,
-    /// Its outputs.
-    pub context: Option<String>,
-    /// Its result.
-    pub result: Option<String>,
-    /// Code and message of its failure.
-    pub error: Option<(String, String)>,
 }
 
 /// An instance above a branch in hand.
@@ -86,7 +71,6 @@ pub fn children_results(parents: &[(Uuid, &str)]) -> Result<Vec<Vec<ChildResult>
             None => None,
         };
         let result = ChildResult {
-            id: uuid(row.get(2)?),
             branch: row.maybe(3)?,
             status: row.get(4)?,
             context: row.maybe(5)?,
@@ -119,25 +103,8 @@ pub fn with_live_children(parents: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
     statements::LIVE_PARENTS.run(&[ids.into()])?.iter().map(|row| Ok(uuid(row.get(1)?))).collect()
 }
 
-/// An action that ran and may have to be undone.
-#[derive(Debug)]
-pub struct Done {
-    /// Instance that ran it: the one in hand or one of its branches.
-    pub owner: Uuid,
-    /// Its block: parent action and branch; `None` for the workflow's own actions.
-    pub block: Option<(String, String)>,
-    /// The action.
-    pub action: String,
-    /// Whether an attempt succeeded; else one has an unknown outcome.
-    pub succeeded: bool,
-    /// Item and its position, inside of foreach.
-    pub item: Option<(i32, String)>,
-    /// The owner's outputs.
-    pub context: Option<String>,
-}
-
 /// What this instance and its branches did, the last first.
-pub fn done_actions(instance: Uuid) -> Result<Vec<Done>, StoreError> {
+pub fn done_actions(instance: Uuid) -> Result<Vec<Done<Uuid>>, StoreError> {
     let rows = statements::DONE_ACTIONS.run(&[pg_uuid(instance).into()])?;
     rows.iter()
         .map(|row| {

@@ -1,6 +1,7 @@
 //! Definitions as a worker runs them: parsed once, kept, found by where an instance stands.
 
 use crate::flow::context::Steps;
+pub use crate::flow::definition::Cursor;
 use crate::flow::definition::{Action, Compensate, Workflow};
 use crate::flow::parse;
 use crate::flow::perform::{LuaAction, Perform, ScriptUse};
@@ -9,17 +10,6 @@ use crate::store::{StoreError, script, work};
 use chrono::{DateTime, TimeDelta, Utc};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
-
-/// Where in a definition an instance stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
-    /// The block; `None` for the workflow's own actions.
-    pub block: Option<usize>,
-    /// The action in it.
-    pub index: usize,
-    /// Whether its undo is meant.
-    pub undo: bool,
-}
 
 /// One version of a workflow, parsed.
 pub struct Definition {
@@ -43,16 +33,17 @@ pub struct Definition {
 
 impl Definition {
     fn new(name: &str, version: i32, defined_by: &str, workflow: Option<Workflow>) -> Definition {
-        let any = |wanted: fn(&Action) -> bool| workflow.iter().flat_map(Workflow::all_actions).any(wanted);
+        let waits = |action: &Action| matches!(action.perform, Perform::Wait(_));
+        let has_wait = workflow.iter().flat_map(Workflow::all_actions).any(waits);
         let cancelled_by_events = workflow.as_ref().is_some_and(|workflow| !workflow.cancel_on.is_empty());
         let mut definition = Definition {
             scripts: Vec::new(),
             name: name.into(),
             version,
             defined_by: defined_by.into(),
-            undoes: any(|action| matches!(action.compensate, Compensate::By(_))),
-            forks: any(|action| matches!(action.perform, Perform::Fork(_) | Perform::Workflow(_))),
-            waits: any(|action| matches!(action.perform, Perform::Wait(_))) || cancelled_by_events,
+            undoes: workflow.as_ref().is_some_and(Workflow::undoes),
+            forks: workflow.as_ref().is_some_and(Workflow::forks),
+            waits: has_wait || cancelled_by_events,
             workflow,
         };
         definition.scripts = definition.script_names();
@@ -61,7 +52,7 @@ impl Definition {
 
     /// Whether an instance has something to do before its first action.
     pub fn prepares_start(&self) -> bool {
-        self.workflow.as_ref().is_some_and(|workflow| !workflow.cancel_on.is_empty() || workflow.concurrency.is_some())
+        self.workflow.as_ref().is_some_and(Workflow::prepares_start)
     }
 
     /// The actions of a block, or the workflow's own.
@@ -71,12 +62,7 @@ impl Definition {
 
     /// The action at the cursor; `None` behind the last one, or when the definition cannot be used.
     pub fn action(&self, cursor: Cursor) -> Option<&Action> {
-        let action = self.actions(cursor.block).get(cursor.index)?;
-        match (&action.compensate, cursor.undo) {
-            (_, false) => Some(action),
-            (Compensate::By(undo), true) => Some(undo),
-            (Compensate::Unsaid | Compensate::Keep, true) => None,
-        }
+        self.workflow.as_ref()?.action(cursor)
     }
 
     /// Names of the actions of a block before the index.

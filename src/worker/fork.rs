@@ -9,27 +9,17 @@ use super::turn::Turn;
 use crate::flow::context::{Steps, quoted};
 use crate::flow::definition::Action;
 use crate::flow::expression::PathValue;
+use crate::flow::fork::{self, Branch, ChildResult};
 use crate::flow::join::{self, Plan, Step, Verdict};
 use crate::flow::outcome::Failure;
-use crate::flow::perform::{Branches, ForkAction, Join, OnBranchFailure, Perform, WorkflowAction};
-use crate::flow::template::{render_json, value};
+use crate::flow::perform::{ForkAction, WorkflowAction};
+use crate::flow::template::render_json;
 use crate::store::payload::Payload;
 use crate::store::record::{NewEvent, Parent};
-use crate::store::tree::{self, ChildResult, ChildrenState};
+use crate::store::tree::{self, ChildrenState};
 use crate::store::work::Event;
 use crate::store::{StoreError, work};
-use serde_json::value::RawValue;
 use std::rc::Rc;
-
-/// Most items of a foreach.
-const MOST_ITEMS: usize = 10_000;
-
-/// A branch that may be started.
-struct Branch {
-    name: String,
-    block: usize,
-    item: Option<(i32, Rc<str>)>,
-}
 
 impl Turn<'_> {
     /// Starts what has to be started, and goes on when enough has come to its end.
@@ -40,21 +30,16 @@ impl Turn<'_> {
         fork: &ForkAction,
         values: &[PathValue],
     ) -> Result<(), StoreError> {
-        let branches = match branches(fork, action, values) {
+        let branches = match fork::branches(fork, action, values) {
             Ok(branches) => branches,
             Err(failure) => return self.conclude_step(draft, action, Some(failure), None, None),
         };
-        let max_concurrency = match fork.branches {
-            Branches::ForEach { max_concurrency, .. } => max_concurrency as usize,
-            Branches::Parallel(_) | Branches::Switch { .. } => branches.len().max(1),
-        };
-        let (join, on_branch_failure) = (fork.join, fork.on_branch_failure);
-        let plan = Plan { branches: branches.len(), max_concurrency, join, on_branch_failure };
+        let plan = fork::plan(fork, branches.len());
         let Some((state, step)) = self.look_at_children(draft, action, &plan)? else { return Ok(()) };
         for branch in branches.iter().skip(state.count.started).take(step.start) {
             self.start_branch(draft, action, branch);
         }
-        self.go_on(draft, action, fork, &state, step)
+        self.go_on(draft, action, &state, step)
     }
 
     /// Starts the child workflow, or goes on when it has come to its end.
@@ -65,8 +50,9 @@ impl Turn<'_> {
         child: &WorkflowAction,
         values: &[PathValue],
     ) -> Result<(), StoreError> {
-        let plan = Plan { branches: 1, max_concurrency: 1, join: Join::All, on_branch_failure: OnBranchFailure::Wait };
-        let Some((state, step)) = self.look_at_children(draft, action, &plan)? else { return Ok(()) };
+        let Some((state, step)) = self.look_at_children(draft, action, &fork::plan_of_workflow())? else {
+            return Ok(());
+        };
         let mut started = None;
         if step.start > 0 {
             let payload = child.payload.as_ref().map(|payload| render_json(payload, values, &action.paths)).transpose();
@@ -83,12 +69,7 @@ impl Turn<'_> {
             let response = format!("{{\"body\":{{\"instanceId\":{id}}}}}");
             return self.conclude_step(draft, action, None, Some(response), None);
         }
-        let fork = ForkAction {
-            branches: Branches::Parallel(Vec::new()),
-            join: plan.join,
-            on_branch_failure: plan.on_branch_failure,
-        };
-        self.go_on(draft, action, &fork, &state, step)
+        self.go_on(draft, action, &state, step)
     }
 
     /// How the children stand and what that means; `None` when they were started anew after a failure.
@@ -126,7 +107,6 @@ impl Turn<'_> {
         &mut self,
         draft: &mut Draft,
         action: &Action,
-        fork: &ForkAction,
         state: &ChildrenState,
         step: Step,
     ) -> Result<(), StoreError> {
@@ -142,11 +122,11 @@ impl Turn<'_> {
         } else {
             tree::children_results(&[(draft.held.id, &action.name)])?.pop().unwrap_or_default()
         };
-        if merges(&action.perform) {
+        if fork::merges(&action.perform) {
             self.merge(draft, action, &results);
         }
-        let response = response(&action.perform, fork, &results);
-        let failure = failure(verdict, state);
+        let response = fork::response(&action.perform, &results);
+        let failure = fork::failure(verdict, state.failure.as_ref());
         self.conclude_children(draft, action, failure, verdict, response)
     }
 
@@ -242,81 +222,4 @@ impl Turn<'_> {
 
 fn has_failed(plan: &Plan, state: &ChildrenState) -> bool {
     state.count.started > 0 && join::next(plan, &state.count).verdict.is_some_and(|v| v != Verdict::Succeeded)
-}
-
-/// Whether the branches' actions become steps of the parent: their names are unique, but for those of a foreach.
-fn merges(perform: &Perform) -> bool {
-    matches!(perform, Perform::Fork(ForkAction { branches: Branches::Parallel(_) | Branches::Switch { .. }, .. }))
-}
-
-/// All branches that the fork may start, in order.
-fn branches(fork: &ForkAction, action: &Action, values: &[PathValue]) -> Result<Vec<Branch>, Failure> {
-    match &fork.branches {
-        Branches::Parallel(blocks) => {
-            Ok(blocks.iter().map(|(name, block)| Branch { name: name.clone(), block: *block, item: None }).collect())
-        }
-        Branches::ForEach { items, block, .. } => {
-            let text = value(*items, values, &action.paths)?;
-            let items: Vec<Box<RawValue>> = serde_json::from_str(text)
-                .map_err(|_| Failure::permanent("not_an_array", "\"items\" does not give an array"))?;
-            if items.len() > MOST_ITEMS {
-                let message = format!("\"items\" gives {} items; at most {MOST_ITEMS} are allowed", items.len());
-                return Err(Failure::permanent("too_many_items", message));
-            }
-            let branch = |(index, item): (usize, &Box<RawValue>)| Branch {
-                name: index.to_string(),
-                block: *block,
-                item: Some((index as i32, item.get().into())),
-            };
-            Ok(items.iter().enumerate().map(branch).collect())
-        }
-        Branches::Switch { cases, default } => {
-            let is_true = |when: &usize| values.get(*when).and_then(|value| value.text.as_deref()) == Some("true");
-            let chosen = cases.iter().enumerate().find(|(_, (when, _))| is_true(when));
-            let chosen = chosen.map(|(number, (_, block))| (number.to_string(), *block));
-            let chosen = chosen.or_else(|| default.map(|block| ("default".to_owned(), block)));
-            Ok(chosen.into_iter().map(|(name, block)| Branch { name, block, item: None }).collect())
-        }
-    }
-}
-
-/// The document that `output` sees as `response`.
-fn response(perform: &Perform, fork: &ForkAction, results: &[ChildResult]) -> String {
-    let body = match (perform, &fork.branches) {
-        (Perform::Workflow(_), _) => {
-            results.first().and_then(|child| child.result.clone()).unwrap_or_else(|| "null".to_owned())
-        }
-        (_, Branches::ForEach { .. }) => {
-            format!("[{}]", results.iter().map(document).collect::<Vec<_>>().join(","))
-        }
-        (_, Branches::Switch { .. }) => results.first().map_or_else(|| "null".to_owned(), document),
-        (_, Branches::Parallel(_)) => {
-            let member = |child: &ChildResult| {
-                format!("{}:{}", quoted(child.branch.as_deref().unwrap_or_default()), document(child))
-            };
-            format!("{{{}}}", results.iter().map(member).collect::<Vec<_>>().join(","))
-        }
-    };
-    format!("{{\"body\":{body}}}")
-}
-
-fn document(child: &ChildResult) -> String {
-    let branch = child.branch.as_deref().map_or_else(|| "null".to_owned(), quoted);
-    let steps = child.context.as_deref().unwrap_or("{}");
-    let error = child.error.as_ref().map_or_else(
-        || "null".to_owned(),
-        |(code, message)| format!("{{\"code\":{},\"message\":{}}}", quoted(code), quoted(message)),
-    );
-    format!("{{\"branch\":{branch},\"status\":{},\"steps\":{steps},\"error\":{error}}}", quoted(&child.status))
-}
-
-fn failure(verdict: Verdict, state: &ChildrenState) -> Option<Failure> {
-    if verdict == Verdict::Succeeded {
-        return None;
-    }
-    let message = match &state.failure {
-        Some((branch, code, message)) => format!("branch \"{branch}\" did not succeed: {code}: {message}"),
-        None => "no branch succeeded".to_owned(),
-    };
-    Some(Failure::permanent("branch_failed", message))
 }

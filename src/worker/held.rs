@@ -2,9 +2,10 @@
 
 use super::definition::{Cursor, Definition, ScriptVersions};
 use super::undo::UndoPlan;
-use crate::flow::context::{Steps, quoted};
+use crate::flow::context::{Place, Steps};
 use crate::flow::definition::Action;
 use crate::flow::instance::{Progress, Status};
+use crate::flow::request::idempotency_key;
 use crate::store::claim::Claimed;
 use crate::store::record::{Birth, InstanceError, Origin, Parent, QueueRow};
 use crate::store::work::{Chosen, Event, Routed};
@@ -260,18 +261,17 @@ impl Held {
     /// The context document without event and payload, JSON text of an object; `response` has its document.
     pub fn context(&self, with_steps: bool, response: Option<&str>) -> String {
         let id = self.acting_id();
-        let name = self.action().map(|action| action.name.as_str()).unwrap_or_default();
+        let action_name = self.action().map(|action| action.name.as_str()).unwrap_or_default();
+        let place = Place {
+            instance_id: &id,
+            workflow_name: &self.definition.name,
+            workflow_version: self.definition.version,
+            action_name,
+            idempotency_key: &idempotency_key(&id, action_name, self.key_no),
+            item: self.item(),
+        };
         let steps = if with_steps { self.step_members() } else { String::new() };
-        let response = response.map(|document| format!(",\"response\":{document}")).unwrap_or_default();
-        format!(
-            "{{\"steps\":{{{steps}}},\"instance\":{{\"id\":\"{id}\",\"workflowName\":{},\"workflowVersion\":{}}},\
-             \"action\":{{\"name\":{},\"idempotencyKey\":{}}}{}{response}}}",
-            quoted(&self.definition.name),
-            self.definition.version,
-            quoted(name),
-            quoted(&crate::flow::request::idempotency_key(&id, name, self.key_no)),
-            self.item_members(),
-        )
+        format!("{{{}}}", place.members(&steps, response))
     }
 
     /// Members of `steps` that the current action sees.
@@ -283,13 +283,14 @@ impl Held {
         self.steps.members(self.inherited.as_deref(), finished)
     }
 
-    fn item_members(&self) -> String {
-        let own = self.parent.as_ref().and_then(|parent| Some((parent.item_index?, parent.item.clone()?)));
-        let item = match self.undo() {
-            Some(step) => step.item.clone(),
-            None => own,
-        };
-        item.map(|(index, item)| format!(",\"item\":{item},\"index\":{index}")).unwrap_or_default()
+    fn item(&self) -> Option<(i32, &str)> {
+        match self.undo() {
+            Some(step) => step.item.as_ref().map(|(index, item)| (*index, &**item)),
+            None => {
+                let parent = self.parent.as_ref()?;
+                Some((parent.item_index?, parent.item.as_deref()?))
+            }
+        }
     }
 }
 

@@ -6,12 +6,8 @@ use super::turn::Turn;
 use crate::flow::expression::PathValue;
 use crate::flow::instance::Status;
 use crate::flow::outcome::Failure;
-use crate::flow::template::render_text;
 use crate::store::record::Place;
 use crate::store::{StoreError, wait};
-
-/// Longest concurrency key, in bytes.
-const LONGEST_KEY: usize = 1_024;
 
 impl Turn<'_> {
     /// Does what comes before the first action.
@@ -60,13 +56,5 @@ impl Turn<'_> {
 }
 
 fn concurrency_key(draft: &Draft, values: &[PathValue]) -> Result<Option<String>, Failure> {
-    let Some(workflow) = &draft.held.definition.workflow else { return Ok(None) };
-    let Some(concurrency) = &workflow.concurrency else { return Ok(None) };
-    let write = |value: &str, out: &mut String| out.push_str(value);
-    let key = render_text(&concurrency.key, values, &workflow.start_paths, write)?;
-    if key.len() > LONGEST_KEY {
-        let message = format!("the concurrency key has {} bytes, at most {LONGEST_KEY} are allowed", key.len());
-        return Err(Failure::permanent("concurrency_key", message));
-    }
-    Ok(Some(key))
+    draft.held.definition.workflow.as_ref().map_or(Ok(None), |workflow| workflow.concurrency_key(values))
 }

@@ -7,27 +7,14 @@ use crate::flow::definition::Action;
 use crate::flow::expression::PathValue;
 use crate::flow::instance::{Next, after_attempt};
 use crate::flow::join::Verdict;
+use crate::flow::keep;
 use crate::flow::outcome::{Failure, Outcome};
-use crate::flow::template;
 use crate::store::StoreError;
 
 impl Turn<'_> {
     /// The output of an action as it is kept; errors are permanent: those of its templates, `output_too_large`.
     pub fn rendered_output(&self, action: &Action, values: &[PathValue]) -> Result<String, Failure> {
-        let Some(template) = &action.output else { return Ok("null".into()) };
-        self.checked_output(template::render_json(template, values, &action.output_paths)?)
-    }
-
-    fn checked_output(&self, output: String) -> Result<String, Failure> {
-        if output.len() > self.settings.max_output_bytes {
-            let message = format!(
-                "the output has {} bytes, rea.max_output_bytes allows {}",
-                output.len(),
-                self.settings.max_output_bytes
-            );
-            return Err(Failure::permanent("output_too_large", message));
-        }
-        Ok(output)
+        keep::output(action, values, self.settings.max_output_bytes)
     }
 
     /// Records the end of a step that had no attempt outside, and carries out what follows. `response` is the document
@@ -104,7 +91,7 @@ impl Turn<'_> {
         default: Option<String>,
     ) -> Result<Result<Option<String>, Failure>, StoreError> {
         if action.output.is_none() {
-            return Ok(default.map(|output| self.checked_output(output)).transpose());
+            return Ok(default.map(|output| keep::within(output, self.settings.max_output_bytes)).transpose());
         }
         let body = default.map(|output| format!("{{\"body\":{output}}}"));
         let document = response.or(body.as_deref()).unwrap_or("{}");
@@ -115,12 +102,6 @@ impl Turn<'_> {
     /// What is wrong when the outputs together are too large.
     pub fn context_fault(&self, draft: &Draft) -> Option<Failure> {
         let size = draft.held.steps.column().map_or(0, |column| column.len());
-        (size > self.settings.max_context_bytes).then(|| {
-            let message = format!(
-                "the outputs together have {size} bytes, rea.max_context_bytes allows {}",
-                self.settings.max_context_bytes
-            );
-            Failure::permanent("context_too_large", message)
-        })
+        keep::context_fault(size, self.settings.max_context_bytes)
     }
 }

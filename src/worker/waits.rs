@@ -5,19 +5,15 @@
 
 use super::draft::Draft;
 use super::turn::Turn;
-use crate::flow::context::quoted;
 use crate::flow::definition::{Action, Match};
 use crate::flow::expression::{Expression, PathValue};
 use crate::flow::outcome::Failure;
-use crate::flow::perform::{Awaited, JoinKey, OnTimeout, WaitAction, WaitFor};
-use crate::flow::template::{Text, render_text};
+use crate::flow::perform::{Awaited, WaitAction, WaitFor};
+use crate::flow::wait::{Look, end, look, output, time_output, wanted};
 use crate::store::StoreError;
 use crate::store::record::NewWait;
-use crate::store::wait::{self, Arrived};
-use chrono::{DateTime, TimeDelta, Utc};
+use crate::store::wait;
 use std::time::Duration;
-
-type Time = DateTime<Utc>;
 
 impl Turn<'_> {
     /// Begins the wait, or looks whether it is over.
@@ -32,27 +28,20 @@ impl Turn<'_> {
         if begins {
             draft.number_attempt(self.now);
         }
-        let since = draft.held.progress.first_try;
-        let until = match &wait.until {
-            WaitFor::Events { awaited, all, lookback } => {
-                let timeout = wait.timeout.map(|timeout| later(since, timeout));
-                return if begins {
-                    self.register(draft, action, (awaited, *lookback), values)
-                } else {
-                    self.look(draft, action, wait, (awaited.len(), *all, timeout))
-                };
-            }
-            WaitFor::Duration(duration) => Ok(later(since, *duration)),
-            WaitFor::Time(text) => time(text, values, &action.paths),
-        };
-        match until {
+        if let WaitFor::Events { awaited, all, lookback } = &wait.until {
+            return if begins {
+                self.register(draft, action, (awaited, *lookback), values)
+            } else {
+                self.look(draft, action, wait, (awaited.len(), *all))
+            };
+        }
+        match end(&wait.until, draft.held.progress.first_try, values, &action.paths) {
             Err(failure) => self.conclude_step(draft, action, Some(failure), None, None),
-            Ok(until) if until <= self.now => {
-                let output = format!("{{\"timedOut\":false,\"until\":{}}}", quoted(&until.to_rfc3339()));
-                self.conclude_step(draft, action, None, None, Some(output))
+            Ok(Some(until)) if until <= self.now => {
+                self.conclude_step(draft, action, None, None, Some(time_output(until)))
             }
             Ok(until) => {
-                draft.wait("wait", Some(until), self.now);
+                draft.wait("wait", until, self.now);
                 Ok(())
             }
         }
@@ -82,25 +71,27 @@ impl Turn<'_> {
         draft: &mut Draft,
         action: &Action,
         wait: &WaitAction,
-        (count, all, timeout): (usize, bool, Option<Time>),
+        (count, all): (usize, bool),
     ) -> Result<(), StoreError> {
-        let is_complete = |arrived: &[Arrived]| if all { arrived.len() >= count } else { !arrived.is_empty() };
+        let since = draft.held.progress.first_try;
         let mut arrived = wait::look_back(&[(draft.held.id, &action.name)], self.now)?.pop().unwrap_or_default();
-        let is_over = timeout.is_some_and(|timeout| timeout <= self.now);
-        if is_over && !is_complete(&arrived) {
+        let mut found = look(wait, (count, all, arrived.len()), since, self.now);
+        if matches!(found, Look::Failed(_) | Look::Over { timed_out: true }) {
             // An event that another worker is about to note for this wait would be lost for one that comes later.
             arrived = wait::last_look(draft.held.id, &action.name)?;
+            found = look(wait, (count, all, arrived.len()), since, self.now);
         }
-        let complete = is_complete(&arrived);
-        let timed_out = !complete && is_over;
-        if !complete && !timed_out {
-            draft.wait("wait", timeout, self.now);
-            return Ok(());
-        }
+        let (failure, timed_out) = match found {
+            Look::Waits(timeout) => {
+                draft.wait("wait", timeout, self.now);
+                return Ok(());
+            }
+            Look::Over { timed_out } => (None, timed_out),
+            Look::Failed(failure) => (Some(failure), true),
+        };
         draft.more.closes_waits = Some(false);
-        let failure = (timed_out && wait.on_timeout == OnTimeout::Fail)
-            .then(|| Failure::permanent("wait_timeout", "the awaited event did not come in time"));
-        self.conclude_step(draft, action, failure, None, Some(outcome(&arrived, timed_out)))
+        let events = arrived.iter().map(|arrived| (arrived.event_type.as_str(), arrived.event.as_str()));
+        self.conclude_step(draft, action, failure, None, Some(output(events, timed_out)))
     }
 
     /// The events that cancel the instance, registered when it begins.
@@ -114,13 +105,6 @@ impl Turn<'_> {
     }
 }
 
-/// What later steps see of a wait: the first event's type, all events in the order of the list, whether time ran out.
-fn outcome(arrived: &[Arrived], timed_out: bool) -> String {
-    let first = arrived.first().map_or_else(|| "null".to_owned(), |first| quoted(&first.event_type));
-    let events: Vec<&str> = arrived.iter().map(|arrived| arrived.event.as_str()).collect();
-    format!("{{\"eventType\":{first},\"events\":[{}],\"timedOut\":{timed_out}}}", events.join(","))
-}
-
 fn new_waits(
     action_name: &str,
     awaited: &[Awaited],
@@ -129,34 +113,23 @@ fn new_waits(
     values: &[PathValue],
     paths: &[Expression],
 ) -> Result<Vec<NewWait>, Failure> {
-    let text = |text: &Text| render_text(text, values, paths, |value, out| out.push_str(value));
-    let wait = |(place, awaited): (usize, &Awaited)| {
-        let (biz_key, correlation_id) = match &awaited.key {
-            JoinKey::BizKey(None) => (Some(own_key.to_owned()), None),
-            JoinKey::BizKey(Some(key)) => (Some(text(key)?), None),
-            JoinKey::CorrelationId(id) => (None, Some(text(id)?)),
-        };
-        let (match_contains, match_path) = match &awaited.matching {
+    let wanted = wanted(awaited, own_key, values, paths)?.into_iter().enumerate();
+    let new = wanted.map(|(place, wanted)| {
+        let (match_contains, match_path) = match wanted.matching {
             None => (None, None),
-            Some(Match::Contains(object)) => (Some(object.clone()), None),
-            Some(Match::Path(path)) => (None, Some(path.clone())),
+            Some(Match::Contains(object)) => (Some(object), None),
+            Some(Match::Path(path)) => (None, Some(path)),
         };
-        let (action_name, event_type) = (action_name.to_owned(), awaited.event_type.clone());
-        let wait_no = place as i32;
-        Ok(NewWait { action_name, wait_no, event_type, biz_key, correlation_id, match_contains, match_path, lookback })
-    };
-    awaited.iter().enumerate().map(wait).collect()
-}
-
-fn time(text: &Text, values: &[PathValue], paths: &[Expression]) -> Result<Time, Failure> {
-    let rendered = render_text(text, values, paths, |value, out| out.push_str(value))?;
-    let parsed = DateTime::parse_from_rfc3339(rendered.trim());
-    parsed.map(|time| time.with_timezone(&Utc)).map_err(|error| {
-        let shown: String = rendered.chars().take(60).collect();
-        Failure::permanent("invalid_time", format!("\"{shown}\" is not a time like 2026-01-31T08:00:00Z: {error}"))
-    })
-}
-
-fn later(time: Time, wait: Duration) -> Time {
-    TimeDelta::from_std(wait).ok().and_then(|wait| time.checked_add_signed(wait)).unwrap_or(Time::MAX_UTC)
+        NewWait {
+            action_name: action_name.to_owned(),
+            wait_no: place as i32,
+            event_type: wanted.event_type,
+            biz_key: wanted.biz_key,
+            correlation_id: wanted.correlation_id,
+            match_contains,
+            match_path,
+            lookback,
+        }
+    });
+    Ok(new.collect())
 }

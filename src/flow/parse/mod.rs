@@ -16,6 +16,7 @@ mod lane;
 mod local;
 mod lua;
 mod message;
+pub mod mocks;
 mod perform;
 mod policy;
 mod rule;

@@ -17,6 +17,7 @@ mod request;
 mod retry;
 mod schedule;
 mod schema;
+mod simulation;
 mod sqlstate;
 mod template;
 mod undo;
