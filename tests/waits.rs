@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use postgres::Client;
 use rea_tests::cluster::DATABASE;
-use rea_tests::workflow::{count, define};
+use rea_tests::workflow::{count, define, fire};
 use rea_tests::{Cluster, Config, PATIENCE, Scene, invariant, wait_until};
 use serde_json::{Value, json};
 
@@ -41,8 +41,9 @@ fn fire_all(cluster: &Cluster, mut shots: Vec<Shot>) {
                 for (number, shot) in shots {
                     thread::sleep((start + shot.at).saturating_duration_since(Instant::now()));
                     while !try_fire(&mut client, number, &shot) {
-                        cluster.wait_ready();
-                        client = cluster.connect(DATABASE);
+                        if let Ok(new) = cluster.try_connect(DATABASE) {
+                            client = new;
+                        }
                     }
                 }
             });
@@ -186,8 +187,10 @@ fn kills_among_waits_lose_and_double_no_signal() {
         for _ in 0..3 {
             thread::sleep(Duration::from_millis(1_300));
             cluster.wait_ready();
-            if let Some(pid) = cluster.worker_pids(DATABASE).first() {
-                cluster.kill_9(*pid);
+            let sql = "select pid from pg_stat_activity where backend_type = 'rea worker'";
+            let worker = cluster.try_connect("postgres").and_then(|mut client| client.query(sql, &[]));
+            if let Some(row) = worker.expect("the server is up").first() {
+                rea_tests::system::signal(row.get(0), 9);
             }
         }
         firing.join().expect("all were fired");
@@ -235,23 +238,24 @@ fn a_wait_takes_only_what_matches_and_never_its_own_event() {
         {"eventType": "order.paid", "match": "$.payload.amount > 100"},
         {"eventType": "case.closed", "correlationId": "${event.id}"}]});
     scene.define("order.created", vec![wait_for("answer", any)]);
-    let fire = |client: &mut Client, kind: &str, key: &str, payload: Value, correlation: Option<&str>| {
+    let tell = |client: &mut Client, kind: &str, key: &str, payload: Value, correlation: Option<&str>| {
         let sql = "select rea.fire_event($1, $2, $3::text::jsonb, correlation_id => $4)";
         let row = client.query_one(sql, &[&kind, &key, &payload.to_string(), &correlation]).expect("fired");
         row.get::<_, String>(0)
     };
     let client = &mut scene.client;
-    let ids: Vec<String> = (0..4).map(|n| fire(client, "order.created", &format!("SO-{n}"), json!({}), None)).collect();
+    let ids: Vec<String> =
+        (0..4).map(|n| tell(client, "order.created", &format!("SO-{n}"), json!({}), None)).collect();
     wait_until(PATIENCE, "all wait", || {
         count(client, "select count(*) from rea.work_instance where status = 'WAITING'") == 4
             && count(client, "select count(*) from rea.work_wait") == 16
     });
-    fire(client, "order.paid", "SO-0", json!({"currency": "USD", "amount": 100}), None);
-    fire(client, "order.paid", "SO-0", json!({"currency": "EUR", "amount": 1}), None);
-    fire(client, "order.paid", "SO-1", json!({"amount": 101}), None);
-    fire(client, "case.closed", "elsewhere", json!({}), Some(&ids[2]));
+    tell(client, "order.paid", "SO-0", json!({"currency": "USD", "amount": 100}), None);
+    tell(client, "order.paid", "SO-0", json!({"currency": "EUR", "amount": 1}), None);
+    tell(client, "order.paid", "SO-1", json!({"amount": 101}), None);
+    tell(client, "case.closed", "elsewhere", json!({}), Some(&ids[2]));
     // The same key again is another event: it starts an instance and is what the first one waits for.
-    fire(client, "order.created", "SO-3", json!({}), None);
+    tell(client, "order.created", "SO-3", json!({}), None);
     // That one looks back and finds the elder's.
     wait_until(PATIENCE, "all have ended", || {
         count(client, "select count(*) from rea.work_instance where status = 'SUCCESS'") == 5
@@ -295,14 +299,12 @@ fn an_event_of_cancel_on_cancels_before_and_after_the_begin() {
     let definition = json!({"workflowName": "cancellable", "triggerEvent": "order.created",
         "cancelOn": [{"eventType": "order.withdrawn"}], "actions": [wait_for("payment", paid(600.0))]});
     define(&mut scene.client, &definition);
-    let mut shots = Vec::new();
-    for n in 0..200 {
-        let (key, base) = (format!("SO-{n}"), 10.0 * n as f64);
-        shots.push(shot(base, "order.created", &key));
-        shots.push(shot(base + 60.0 * ((n * 37) % 200) as f64 / 200.0, "order.withdrawn", &key));
-    }
-    fire_all(&scene.cluster, shots);
     let client = &mut scene.client;
+    for n in 0..200 {
+        fire(client, "order.created", &format!("SO-{n}"), &json!({}));
+        thread::sleep(Duration::from_micros((n * 37) % 200 * 50));
+        fire(client, "order.withdrawn", &format!("SO-{n}"), &json!({}));
+    }
     wait_until(PATIENCE, "all are cancelled", || {
         count(client, "select count(*) from rea.work_instance where status = 'CANCELLED'") == 200
     });

@@ -1,7 +1,7 @@
 //! What a turn means for others: signals, requests, events, waits and places. Most turns have none of it.
 
 use super::composite::{Value, array};
-use super::record::{NewEvent, NewWait, Place, Record};
+use super::record::{NewEvent, NewWait, OfChildren, Place, Record};
 use super::{StoreError, pg_time, pg_uuid, statements};
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -13,16 +13,15 @@ pub(super) fn write(records: &[&Record], now: Time) -> Result<(), StoreError> {
     places(records)?;
     events(records, now)?;
     waits(records, now)?;
-    let of_children: Vec<(Uuid, &'static str, &str)> = records
-        .iter()
-        .filter_map(|record| record.more.of_children.as_ref().map(|(what, why)| (id(record), *what, why.as_str())))
-        .collect();
+    let of_children: Vec<(Uuid, &OfChildren)> =
+        records.iter().filter_map(|record| Some((id(record), record.more.of_children.as_ref()?))).collect();
     if !of_children.is_empty() {
         statements::REQUEST_CHILDREN.run(&[
             of_children.iter().map(|(id, ..)| pg_uuid(*id)).collect::<Vec<_>>().into(),
-            of_children.iter().map(|(_, what, _)| *what).collect::<Vec<_>>().into(),
-            of_children.iter().map(|(.., why)| (*why).to_owned()).collect::<Vec<_>>().into(),
+            of_children.iter().map(|(_, asked)| asked.request).collect::<Vec<_>>().into(),
+            of_children.iter().map(|(_, asked)| asked.cause.clone()).collect::<Vec<_>>().into(),
             pg_time(now).into(),
+            of_children.iter().map(|(_, asked)| asked.compensate).collect::<Vec<_>>().into(),
         ])?;
     }
     let revived: Vec<(Uuid, &str)> =

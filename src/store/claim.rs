@@ -102,11 +102,23 @@ pub fn claim_waiting(generation: i64, now: DateTime<Utc>, limit: usize) -> Resul
     load(statements::CLAIM_WAITING.run(&[generation.into(), pg_time(now).into(), (limit as i64).into()])?)
 }
 
-/// Claims waiting instances that were signalled, by up to `limit` signals. Also returns whether there may be more.
-pub fn claim_signalled(generation: i64, limit: usize) -> Result<(Vec<Claimed>, bool), StoreError> {
-    let rows = statements::CLAIM_SIGNALLED.run(&[generation.into(), (limit as i64).into()])?;
-    let more = rows.len() >= limit || ids(&rows)?.len() < rows.len();
-    Ok((load(rows)?, more))
+/// Waiting instances that were signalled.
+pub struct Signalled {
+    /// They, in hand now.
+    pub claimed: Vec<Claimed>,
+    /// Whether there may be more.
+    pub more: bool,
+    /// Whether events ask for cancellations.
+    pub cancels: bool,
+}
+
+/// Claims waiting instances that were signalled; takes at most `limit` signals.
+pub fn claim_signalled(generation: i64, now: DateTime<Utc>, limit: usize) -> Result<Signalled, StoreError> {
+    let rows = statements::CLAIM_SIGNALLED.run(&[generation.into(), (limit as i64).into(), pg_time(now).into()])?;
+    let kinds = rows.iter().map(|row| row.get::<String>(2)).collect::<Result<Vec<_>, _>>()?;
+    let has = |wanted: &str| kinds.iter().any(|kind| kind == wanted);
+    let (more, cancels) = (has("busy") || has("more"), has("cancel"));
+    Ok(Signalled { claimed: load(rows)?, more, cancels })
 }
 
 /// Claims free instances that somebody wants cancelled or paused.

@@ -201,8 +201,8 @@ pub struct Record {
 pub struct More {
     /// Waiting instances that have to look again.
     pub signals: Vec<Uuid>,
-    /// What its live children are asked for: `cancel` or `pause`, and why.
-    pub of_children: Option<(&'static str, String)>,
+    /// What its live children are asked for.
+    pub of_children: Option<OfChildren>,
     /// The action whose failed children start again where they failed.
     pub revives_children: Option<String>,
     /// Events that it brings forth.
@@ -217,6 +217,17 @@ pub struct More {
     pub kv_sets: Vec<KvSet>,
     /// What happens to its place in the concurrency of its workflow.
     pub place: Option<Place>,
+}
+
+/// What an instance asks of its live children.
+#[derive(Debug, Clone)]
+pub struct OfChildren {
+    /// `cancel` or `pause`.
+    pub request: &'static str,
+    /// Whether a child workflow that is cancelled undoes what it did.
+    pub compensate: bool,
+    /// Why.
+    pub cause: String,
 }
 
 /// What happens to an instance's place among those with the same concurrency key.

@@ -148,6 +148,11 @@ impl Draft {
         self.held.numbered = false;
     }
 
+    /// Whether attempts were noted that the log does not have yet.
+    pub fn has_unwritten_attempts(&self) -> bool {
+        !self.attempts.is_empty()
+    }
+
     /// Notes an attempt of the current action.
     pub fn log(&mut self, attempt: Attempt, next: Option<&Next>, summary_chars: usize) {
         self.log_claim();

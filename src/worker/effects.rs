@@ -6,7 +6,7 @@ use super::task::Task;
 use crate::flow::instance::Status;
 use crate::flow::outcome::Failure;
 use crate::store::StoreError;
-use crate::store::record::{self, InstanceError, More, Place, Record};
+use crate::store::record::{self, InstanceError, More, OfChildren, Place, Record};
 use chrono::{DateTime, Utc};
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -118,7 +118,7 @@ pub fn unrecordable(record: &Record, error: &StoreError, now: DateTime<Utc>) -> 
     record.queue_after = None;
     record.more = More {
         signals: std::mem::take(&mut record.more.signals),
-        of_children: Some(("cancel", "unrecordable".into())),
+        of_children: Some(OfChildren { request: "cancel", compensate: true, cause: "unrecordable".into() }),
         closes_waits: Some(true),
         place: Some(Place::Leave),
         ..More::default()

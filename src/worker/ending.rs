@@ -7,7 +7,7 @@ use super::turn::Turn;
 use super::undo::UndoPlan;
 use crate::flow::instance::Status;
 use crate::store::claim::Wanted;
-use crate::store::record::InstanceError;
+use crate::store::record::{InstanceError, OfChildren};
 use crate::store::{StoreError, tree};
 use std::rc::Rc;
 use uuid::Uuid;
@@ -21,7 +21,8 @@ impl Turn<'_> {
         for draft in drafts {
             let Some(ending) = draft.held.ending.clone() else { continue };
             if live.contains(&draft.held.id) {
-                draft.more.of_children = Some(("cancel", cause(draft)));
+                let compensate = ending.compensation != Some("none");
+                draft.more.of_children = Some(OfChildren { request: "cancel", compensate, cause: cause(draft) });
                 draft.more.closes_waits = draft.held.definition.waits.then_some(false);
                 draft.wait("children", None, self.now);
             } else {
@@ -33,6 +34,11 @@ impl Turn<'_> {
 
     fn undo_or_end(&mut self, draft: &mut Draft, ending: Ending) -> Result<(), StoreError> {
         if ending.compensation.is_none() && !draft.held.is_branch() {
+            if draft.held.definition.undoes && draft.has_unwritten_attempts() {
+                // The plan is read from the logs: what this turn adds to them must be there.
+                draft.wait("compensate", Some(self.now), self.now);
+                return Ok(());
+            }
             let plan = UndoPlan::load(draft.held.id, &draft.held.definition, &draft.held.step_members())?;
             if !plan.steps.is_empty() {
                 draft.held.ending = Some(Ending { compensation: Some("running"), plan: Some(Rc::new(plan)), ..ending });
@@ -81,7 +87,7 @@ impl Turn<'_> {
             }
             Wanted::Pause { cause } => {
                 if draft.held.definition.forks {
-                    draft.more.of_children = Some(("pause", cause.clone()));
+                    draft.more.of_children = Some(OfChildren { request: "pause", compensate: false, cause: cause.clone() });
                 }
                 draft.pause(&cause, self.now);
             }

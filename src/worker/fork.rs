@@ -15,7 +15,7 @@ use crate::flow::outcome::Failure;
 use crate::flow::perform::{ForkAction, WorkflowAction};
 use crate::flow::template::render_json;
 use crate::store::payload::Payload;
-use crate::store::record::{NewEvent, Parent};
+use crate::store::record::{NewEvent, OfChildren, Parent};
 use crate::store::tree::{self, ChildrenState};
 use crate::store::work::Event;
 use crate::store::{StoreError, work};
@@ -111,7 +111,8 @@ impl Turn<'_> {
         step: Step,
     ) -> Result<(), StoreError> {
         if step.cancel {
-            draft.more.of_children = Some(("cancel", format!("{} needs no more of its branches", action.name)));
+            let cause = format!("{} needs no more of its branches", action.name);
+            draft.more.of_children = Some(OfChildren { request: "cancel", compensate: true, cause });
         }
         let Some(verdict) = step.verdict else {
             draft.wait("children", None, self.now);

@@ -51,10 +51,11 @@ impl Turn<'_> {
         if !intake.signalled {
             return Ok(false);
         }
-        let (rows, more) = claim::claim_signalled(self.generation, intake.batch)?;
-        let drafts = self.adopt_all(rows)?;
+        let signalled = claim::claim_signalled(self.generation, self.now, intake.batch)?;
+        let drafts = self.adopt_all(signalled.claimed)?;
         self.drafts.extend(drafts);
-        Ok(more)
+        self.cancels |= signalled.cancels;
+        Ok(signalled.more)
     }
 
     /// Takes instances in hand that somebody wants cancelled or paused.

@@ -100,7 +100,11 @@ impl Turn<'_> {
         let Some(workflow) = &definition.workflow else { return Ok(()) };
         let own_key = draft.held.event.biz_key.clone();
         let waits = new_waits("", &workflow.cancel_on, Duration::ZERO, &own_key, values, &workflow.start_paths)?;
-        draft.more.waits.extend(waits);
+        if !waits.is_empty() {
+            // What came since its own event is looked up once this is committed.
+            draft.more.signals.push(draft.held.id);
+            draft.more.waits.extend(waits);
+        }
         Ok(())
     }
 }

@@ -12,12 +12,12 @@ use crate::workflow::count;
 
 const RULES: &str = include_str!("invariant.sql");
 
-/// What may still move: everything but open waits, those who wait for a place
-/// or for such instances, and PAUSED instances.
+/// What may still move: everything but open waits, those who wait for long, for
+/// a place or for such instances, and PAUSED instances.
 const MOVING: &str = "select (select count(*) from rea.work_inbox) + (select count(*) from rea.work_signal) \
      + (select count(*) from rea.work_request) + (select count(*) from rea.work_queue q \
         join rea.work_instance i using (instance_id) \
-        where i.status <> 'PAUSED' and (q.lane <> '~wait' or q.due_time < 'infinity' or q.owner_generation is not null))";
+        where i.status <> 'PAUSED' and (q.lane <> '~wait' or q.due_time < now() + interval '30 s' or q.owner_generation is not null))";
 
 /// Waits until no instance goes on by itself.
 pub fn settle(client: &mut Client, deadline: Duration) {
