@@ -59,7 +59,7 @@ impl Turn<'_> {
         match new_waits(&action.name, awaited, lookback, &own_key, values, &action.paths) {
             Err(failure) => self.conclude_step(draft, action, Some(failure), None, None),
             Ok(waits) => {
-                draft.more.waits = waits;
+                draft.more.waits.extend(waits);
                 draft.wait("wait", Some(self.now), self.now);
                 Ok(())
             }
