@@ -50,7 +50,9 @@ fn instances_end_on_the_version_they_started_with() {
     fire_many(&mut scene, "NEW-");
     waiting(&mut scene, 2 * NUMBER);
     // Also when the worker has to read the definitions again.
-    scene.client.execute("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'rea worker'", &[])
+    scene
+        .client
+        .execute("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'rea worker'", &[])
         .expect("terminated");
     scene.fire("go.on", "all");
     let client = &mut scene.client;

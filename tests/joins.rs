@@ -232,6 +232,44 @@ fn any_goes_on_with_the_first_success_and_cancels_the_others() {
 }
 
 #[test]
+fn what_any_cancels_is_not_what_comes_after_it() {
+    let mut scene = Scene::open();
+    scene.sink.always("/slow", Answer::status(200).after(Duration::from_millis(300)));
+    let race = |n: usize, scene: &Scene| {
+        let branches = vec![
+            branch("quick", vec![http(&format!("quick{n}"), &scene.sink.url("/quick"))]),
+            branch("slow", vec![http(&format!("slow{n}"), &scene.sink.url("/slow"))]),
+        ];
+        with(parallel(&format!("race{n}"), branches), "join", json!("any"))
+    };
+    let both = vec![
+        branch("x", vec![http("x", &scene.sink.url("/x"))]),
+        branch("y", vec![http("y", &scene.sink.url("/slow"))]),
+    ];
+    let actions =
+        vec![race(1, &scene), race(2, &scene), parallel("both", both), http("after", &scene.sink.url("/after"))];
+    scene.define("order.created", actions);
+    scene.fire("order.created", "SO-1");
+    let client = &mut scene.client;
+    wait_until(PATIENCE, "it has ended", || {
+        count(
+            client,
+            "select count(*) from rea.work_instance where parent_instance_id is null and end_time is not null",
+        ) == 1
+    });
+    invariant::settle(&mut scene.client, PATIENCE);
+    invariant::check(&mut scene.client);
+    assert_eq!(root(&mut scene.client, "SO-1").1, "SUCCESS");
+    let sql = "select string_agg(parent_action || ' ' || branch || ' ' || status, ', ' order by parent_action, branch)
+               from rea.work_instance where branch is not null";
+    let all: String = scene.client.query_one(sql, &[]).expect("branches").get(0);
+    assert_eq!(
+        all,
+        "both x SUCCESS, both y SUCCESS, race1 quick SUCCESS, race1 slow CANCELLED, race2 quick SUCCESS, race2 slow CANCELLED"
+    );
+}
+
+#[test]
 fn a_failure_cancels_the_others_if_the_definition_says_so() {
     let mut scene = Scene::with(&Config::new().without_fsync());
     scene.sink.always("/bad", Answer::status(400).after(Duration::from_millis(200)));

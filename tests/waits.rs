@@ -244,8 +244,7 @@ fn a_wait_takes_only_what_matches_and_never_its_own_event() {
         row.get::<_, String>(0)
     };
     let client = &mut scene.client;
-    let ids: Vec<String> =
-        (0..4).map(|n| tell(client, "order.created", &format!("SO-{n}"), json!({}), None)).collect();
+    let ids: Vec<String> = (0..4).map(|n| tell(client, "order.created", &format!("SO-{n}"), json!({}), None)).collect();
     wait_until(PATIENCE, "all wait", || {
         count(client, "select count(*) from rea.work_instance where status = 'WAITING'") == 4
             && count(client, "select count(*) from rea.work_wait") == 16

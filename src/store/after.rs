@@ -22,6 +22,7 @@ pub(super) fn write(records: &[&Record], now: Time) -> Result<(), StoreError> {
             of_children.iter().map(|(_, asked)| asked.cause.clone()).collect::<Vec<_>>().into(),
             pg_time(now).into(),
             of_children.iter().map(|(_, asked)| asked.compensate).collect::<Vec<_>>().into(),
+            of_children.iter().map(|(_, asked)| asked.action.clone()).collect::<Vec<_>>().into(),
         ])?;
     }
     let revived: Vec<(Uuid, &str)> =

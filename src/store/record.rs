@@ -224,6 +224,8 @@ pub struct More {
 pub struct OfChildren {
     /// `cancel` or `pause`.
     pub request: &'static str,
+    /// The action whose children are meant; `None`: all.
+    pub action: Option<String>,
     /// Whether a child workflow that is cancelled undoes what it did.
     pub compensate: bool,
     /// Why.

@@ -118,7 +118,12 @@ pub fn unrecordable(record: &Record, error: &StoreError, now: DateTime<Utc>) -> 
     record.queue_after = None;
     record.more = More {
         signals: std::mem::take(&mut record.more.signals),
-        of_children: Some(OfChildren { request: "cancel", compensate: true, cause: "unrecordable".into() }),
+        of_children: Some(OfChildren {
+            request: "cancel",
+            action: None,
+            compensate: true,
+            cause: "unrecordable".into(),
+        }),
         closes_waits: Some(true),
         place: Some(Place::Leave),
         ..More::default()

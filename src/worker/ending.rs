@@ -22,7 +22,8 @@ impl Turn<'_> {
             let Some(ending) = draft.held.ending.clone() else { continue };
             if live.contains(&draft.held.id) {
                 let compensate = ending.compensation != Some("none");
-                draft.more.of_children = Some(OfChildren { request: "cancel", compensate, cause: cause(draft) });
+                draft.more.of_children =
+                    Some(OfChildren { request: "cancel", action: None, compensate, cause: cause(draft) });
                 draft.more.closes_waits = draft.held.definition.waits.then_some(false);
                 draft.wait("children", None, self.now);
             } else {
@@ -87,7 +88,8 @@ impl Turn<'_> {
             }
             Wanted::Pause { cause } => {
                 if draft.held.definition.forks {
-                    draft.more.of_children = Some(OfChildren { request: "pause", compensate: false, cause: cause.clone() });
+                    draft.more.of_children =
+                        Some(OfChildren { request: "pause", action: None, compensate: false, cause: cause.clone() });
                 }
                 draft.pause(&cause, self.now);
             }

@@ -112,7 +112,8 @@ impl Turn<'_> {
     ) -> Result<(), StoreError> {
         if step.cancel {
             let cause = format!("{} needs no more of its branches", action.name);
-            draft.more.of_children = Some(OfChildren { request: "cancel", compensate: true, cause });
+            draft.more.of_children =
+                Some(OfChildren { request: "cancel", action: Some(action.name.clone()), compensate: true, cause });
         }
         let Some(verdict) = step.verdict else {
             draft.wait("children", None, self.now);
