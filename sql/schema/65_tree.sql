@@ -287,6 +287,7 @@ begin
         end if;
     end if;
     select case
+               when ends and count(*) filter (where k.end_time is null) = 0 then 'waiting for its end'
                when ends then format('waiting for %s children to be cancelled', count(*) filter (where k.end_time is null))
                when step_kind = 'workflow' then format('waiting for workflow %s', waiting_words.action -> 'config' ->> 'workflowName')
                when step_kind = 'switch' then 'waiting for the chosen case'

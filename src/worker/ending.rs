@@ -21,7 +21,7 @@ impl Turn<'_> {
         for draft in drafts {
             let Some(ending) = draft.held.ending.clone() else { continue };
             if live.contains(&draft.held.id) {
-                draft.more.of_children = Some(("cancel", cause(draft)));
+                draft.more.of_children = Some(("cancel", reason(draft)));
                 draft.more.closes_waits = draft.held.definition.waits.then_some(false);
                 draft.wait("children", None, self.now);
             } else {
@@ -33,6 +33,11 @@ impl Turn<'_> {
 
     fn undo_or_end(&mut self, draft: &mut Draft, ending: Ending) -> Result<(), StoreError> {
         if ending.compensation.is_none() && !draft.held.is_branch() {
+            if draft.held.definition.undoes && !draft.attempts.is_empty() {
+                // The plan is read from the logs, and what this turn did is not there yet.
+                draft.wait("compensate", Some(self.now), self.now);
+                return Ok(());
+            }
             let plan = UndoPlan::load(draft.held.id, &draft.held.definition, &draft.held.step_members())?;
             if !plan.steps.is_empty() {
                 draft.held.ending = Some(Ending { compensation: Some("running"), plan: Some(Rc::new(plan)), ..ending });
@@ -86,6 +91,14 @@ impl Turn<'_> {
                 draft.pause(&cause, self.now);
             }
         }
+    }
+}
+
+/// What the children are told: why a person or an event cancels, else the code of the failure.
+fn reason(draft: &Draft) -> String {
+    match &draft.held.error {
+        Some(error) if error.code == "cancelled" => error.message.clone(),
+        _ => cause(draft),
     }
 }
 
