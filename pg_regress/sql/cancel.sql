@@ -31,14 +31,14 @@ call regress.start_to_stop('stop-2');
 select rea.cancel_instance(q.instance_id, compensate => true) from rea.query_instance('stop-2') q;
 call regress.wait_for('rea.operation(''stop-2'') ->> ''status'' = ''CANCELLED''');
 select rea.operation('stop-2') - 'operationId' as operation;
-select s.kind, s.subject, s.status, s.detail from regress.story('stop-2') s where s.kind in ('status', 'attempt') and s.subject not like 'fan/%';
+select s.kind, s.subject, s.status, s.detail from regress.brief('stop-2') s where s.kind in ('status', 'attempt') and s.subject not like 'fan/%';
 -- An attempt in flight is waited for.
 call regress.start_to_stop('stop-3', 1000);
 select rea.cancel_instance(q.instance_id, reason => 'too slow') from rea.query_instance('stop-3') q;
 select q.status, q.waiting_for from rea.query_instance('stop-3') q;
-select s.kind, s.subject, s.status, s.detail from regress.story('stop-3') s where s.kind = 'request';
+select s.kind, s.subject, s.status, s.detail from regress.brief('stop-3') s where s.kind = 'request';
 call regress.wait_for('rea.operation(''stop-3'') ->> ''status'' = ''CANCELLED''');
-select s.kind, s.subject, s.status from regress.story('stop-3') s where s.kind in ('status', 'attempt');
+select s.kind, s.subject, s.status from regress.brief('stop-3') s where s.kind in ('status', 'attempt');
 -- An event of cancelOn does the same, with compensation; it is awaited.
 call regress.start_to_stop('stop-4');
 select w.kind, w.action_name, w.event_type from rea.waits w where w.biz_key = 'stop-4' order by w.kind, w.action_name;
@@ -46,7 +46,7 @@ select rea.fire_event('stop.withdrawn', 'stop-4', event_id => 'stop-4-withdrawn'
 call regress.wait_for('rea.operation(''stop-4'') ->> ''status'' = ''CANCELLED''');
 select rea.operation('stop-4') - 'operationId' - 'steps' as operation;
 select e.event_id, e.status from rea.events e where e.biz_key = 'stop-4' order by e.event_uid;
-select s.kind, s.subject, s.status, s.detail from regress.story('stop-4') s where s.kind = 'arrival';
+select s.kind, s.subject, s.status, s.detail from regress.brief('stop-4') s where s.kind = 'arrival';
 -- Pause and resume: branches too
 call regress.start_to_stop('stop-5');
 select rea.pause_instance(q.instance_id, 'night') from rea.query_instance('stop-5') q;

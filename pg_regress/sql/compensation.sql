@@ -25,7 +25,7 @@ call regress.run('undo.start', 'undo-1');
 select o.status, o.action, o.code, o.error, o.steps from regress.outcome('undo-1') o;
 select i.compensation, i.end_status, i.undo_no from rea.instances i where i.biz_key = 'undo-1';
 select rea.operation(q.event_id) - 'operationId' as operation from rea.query_instance('undo-1') q;
-select s.* from regress.story('undo-1') s where s.kind <> 'event';
+select s.* from regress.brief('undo-1') s where s.kind <> 'event';
 select u.* from regress.undone('undo-1') u;
 select substring(a.response_summary from '"path": "([^"]*)"') as path from rea.work_action_log a join rea.work_instance i on i.instance_id = a.instance_id
 where i.biz_key = 'undo-1' and a.action_name = 'stock~undo';
@@ -48,7 +48,7 @@ select regress.define('{"workflowName": "undoAtOnce", "triggerEvent": "undo.aton
 call regress.run('undo.atonce', 'undo-6');
 call regress.wait_for('count(*) = 1 from rea.events e where e.biz_key = ''undo-6'' and e.event_type = ''undo.taken.back'' and e.status = ''UNROUTED''');
 select o.status, o.code, o.steps from regress.outcome('undo-6') o where o.workflow is not null;
-select s.* from regress.story('undo-6') s where s.kind not in ('event', 'unrouted');
+select s.* from regress.brief('undo-6') s where s.kind not in ('event', 'unrouted');
 
 -- An undo that fails for good is noted and the others are made all the same.
 select regress.define('{"workflowName": "undoFails", "triggerEvent": "undo.fails", "actions": [

@@ -57,7 +57,7 @@ language sql as $$
 $$;
 
 -- The story of a business key, an event or an instance, without times, ids, and the changes of status in between.
-create function regress.story(what text)
+create function regress.brief(what text)
 returns table (kind text, subject text, status text, detail text)
 language sql as $$
     select t.kind, t.subject, t.status,
@@ -87,6 +87,6 @@ begin
 exception when others then
     get stacked diagnostics detail_told = pg_exception_detail, hint_told = pg_exception_hint;
     raise notice '% %', sqlstate, concat_ws(E'\n  ', regexp_replace(sqlerrm,
-        '(?!01900000)[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g'), 'DETAIL ' || nullif(detail_told, ''), 'HINT ' || nullif(hint_told, ''));
+        '(?!01900000|00000000)[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g'), 'DETAIL ' || nullif(detail_told, ''), 'HINT ' || nullif(hint_told, ''));
 end
 $$;

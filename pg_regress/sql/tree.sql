@@ -26,9 +26,9 @@ call regress.wait_for('count(*) = 0 from rea.events e where e.biz_key = ''tree-1
 -- One row for the order, and one for each event that something else follows from or that nothing follows from.
 select q.event_type, q.workflow_name, q.status, q.steps from rea.query_instance('tree-1') q order by q.create_time, q.workflow_name nulls last;
 select o - 'operationId' as operation from rea.work_event e cross join rea.operation(e.event_id) o where e.biz_key = 'tree-1' and e.event_type = 'tree.start';
-select s.* from rea.work_event e cross join lateral regress.story(e.event_id) s where e.biz_key = 'tree-1' and e.event_type = 'tree.start';
+select s.* from rea.work_event e cross join lateral regress.brief(e.event_id) s where e.biz_key = 'tree-1' and e.event_type = 'tree.start';
 -- A branch and a child workflow have stories and operations of their own.
-select s.kind, s.subject, s.status from rea.instances i cross join lateral regress.story(i.instance_id::text) s
+select s.kind, s.subject, s.status from rea.instances i cross join lateral regress.brief(i.instance_id::text) s
 where i.biz_key = 'tree-1' and i.branch = 'a' and s.kind <> 'event';
 select rea.operation(i.instance_id) - 'operationId' as operation from rea.instances i
 where i.biz_key = 'tree-1' and (i.branch in ('a', '1') or i.workflow_name = 'treeChild') order by i.branch;
@@ -69,7 +69,7 @@ select d.workflow_name, d.action_name, d.error_code, d.error from rea.dead_lette
 select format('call regress.refused(%L)', format('select rea.retry_instance(%L)', i.instance_id)) from rea.instances i where i.biz_key = 'tree-4' and i.branch = 'a' \gexec
 select rea.retry_instance(d.instance_id) from rea.dead_letters d where d.biz_key = 'tree-4';
 call regress.wait_for('rea.operation(''tree-4'') ->> ''status'' = ''SUCCEEDED''');
-select s.* from regress.story('tree-4') s where s.kind <> 'event';
+select s.* from regress.brief('tree-4') s where s.kind <> 'event';
 
 -- onBranchFailure cancel: the others end between two actions; join any: the first success is enough
 select regress.define('{"workflowName": "treeCancels", "triggerEvent": "tree.cancels", "actions": [
@@ -108,4 +108,4 @@ call regress.run('tree.lets', 'tree-10');
 call regress.wait_for('count(*) = 1 from rea.dead_letters d where d.biz_key = ''tree-10''');
 select o.* from regress.outcome('tree-10') o;
 select d.biz_key, d.workflow_name, d.action_name from rea.dead_letters d where d.biz_key in ('tree-9', 'tree-10') order by d.biz_key;
-select s.kind, s.subject, s.status, s.detail from regress.story('tree-10') s where s.kind <> 'event';
+select s.kind, s.subject, s.status, s.detail from regress.brief('tree-10') s where s.kind <> 'event';

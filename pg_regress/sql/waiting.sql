@@ -38,8 +38,8 @@ call regress.wait_for('count(*) = 0 from rea.events e where e.biz_key = ''wait-1
 select e.event_type, e.status, e.unrouted_reason from rea.events e where e.biz_key = 'wait-1' order by e.event_uid;
 select rea.operation('wait-1-paid') as operation;
 select q.event_id, q.status from rea.query_instance('wait-1') q where q.event_type <> 'wait.ready' order by q.event_id;
-select s.* from regress.story('wait-1') s where s.subject <> 'wait.ready';
-select s.kind, s.subject, s.status from regress.story('wait-1-paid') s;
+select s.* from regress.brief('wait-1') s where s.subject <> 'wait.ready';
+select s.kind, s.subject, s.status from regress.brief('wait-1-paid') s;
 -- The same event again, and a late one
 select rea.fire_event('wait.paid', 'wait-1', '{"amount": 1}', event_id => 'wait-1-paid');
 select rea.fire_event('wait.paid', 'wait-1', '{"amount": 2}', event_id => 'wait-1-late') is not null as fired;
@@ -84,7 +84,7 @@ select rea.fire_event('wait.any', 'wait-5', event_id => 'wait-5-a') is not null,
 call regress.wait_for('count(*) = 2 from rea.query_instance(''wait-5'') q where q.waiting_for like ''waiting for event%''');
 select rea.fire_event('wait.paid', 'wait-5', event_id => 'wait-5-paid') is not null as fired;
 call regress.wait_for('rea.operation(''wait-5-a'') ->> ''status'' = ''SUCCEEDED'' and rea.operation(''wait-5-b'') ->> ''status'' = ''SUCCEEDED''');
-select s.kind, s.subject, s.status, s.detail from regress.story('wait-5-paid') s;
+select s.kind, s.subject, s.status, s.detail from regress.brief('wait-5-paid') s;
 
 -- Timeout: fails, or goes on and says so
 select regress.define('{"workflowName": "waitFails", "triggerEvent": "wait.fails", "actions": [
@@ -106,7 +106,7 @@ select w from regress.words('wait-8') w;
 select rea.fire_event('wait.shipped', 'parcel-1', '{"parcel": 1}', correlation_id => 'case-8') is not null, rea.fire_event('wait.shipped', 'parcel-3', '{"parcel": 3}', correlation_id => 'case-9') is not null,
        rea.fire_event('wait.shipped', 'parcel-2', '{"parcel": 2}', event_id => 'parcel-2', correlation_id => 'case-8') is not null;
 call regress.wait_for('rea.operation(''wait-8'') ->> ''status'' = ''SUCCEEDED''');
-select s.subject, s.status, s.detail from regress.story('wait-8') s where s.kind = 'arrival';
+select s.subject, s.status, s.detail from regress.brief('wait-8') s where s.kind = 'arrival';
 
 -- For a length of time, and until a time
 select regress.define('{"workflowName": "waitTime", "triggerEvent": "wait.time", "actions": [
