@@ -55,7 +55,7 @@ begin
 end
 $$;
 call wait_for_worker();
-select w.pid as worker from rea.live_worker w \gset
+select w.pid as worker from rea.live_worker w where w.kind = 'main' \gset
 \c :here
 -- Whoever may not do it sends no worker away.
 create role regress_stranger createdb;

@@ -23,7 +23,7 @@ call regress.wait_for('exists (select from rea.live_worker)');
 create procedure regress.wait_until_still(key text) language plpgsql as $$
 begin
     call regress.wait_for(format(
-        'count(*) > 0 and bool_and(q.status in (''UNROUTED'', ''SUCCESS'', ''FAILED'', ''DEAD'', ''PAUSED'')) from rea.query_instance(%L) q', key));
+        'count(*) > 0 and bool_and(q.status in (''UNROUTED'', ''SUCCESS'', ''FAILED'', ''DEAD'', ''PAUSED'', ''CANCELLED'')) from rea.query_instance(%L) q', key));
 end
 $$;
 
@@ -56,6 +56,26 @@ language sql as $$
     from rea.query_instance(key) q order by q.create_time, q.workflow_name
 $$;
 
+-- The story of a business key, an event or an instance, without times, ids, and the changes of status in between.
+create function regress.brief(what text)
+returns table (kind text, subject text, status text, detail text)
+language sql as $$
+    select t.kind, t.subject, t.status,
+           left(regress.hide_receiver(regexp_replace(regexp_replace(t.detail,
+               '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g'),
+               '\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{3})?[+-]\d\d', 'TIME', 'g')), 150)
+    from rea.timeline(what) with ordinality t (at, kind, instance_id, subject, status, detail, cost_ms, place)
+    where t.kind not in ('status', 'route') or t.status in ('SUCCESS', 'FAILED', 'DEAD', 'CANCELLED', 'PAUSED', 'COMPENSATING')
+    order by t.place
+$$;
+
+-- Why the instances of a business key do not move, without what differs from run to run.
+create function regress.words(key text) returns setof text language sql as $$
+    select regexp_replace(regexp_replace(q.waiting_for, 'for \d+\.\d s', 'for N s', 'g'),
+                          '\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}[+-]\d\d', 'TIME', 'g')
+    from rea.query_instance(key) q order by q.create_time, q.workflow_name
+$$;
+
 -- Calls what must fail and tells the SQLSTATE beside the message, detail and hint.
 create procedure regress.refused(call text) language plpgsql as $$
 declare
@@ -66,6 +86,7 @@ begin
     raise notice 'not refused';
 exception when others then
     get stacked diagnostics detail_told = pg_exception_detail, hint_told = pg_exception_hint;
-    raise notice '% %', sqlstate, concat_ws(E'\n  ', sqlerrm, 'DETAIL ' || nullif(detail_told, ''), 'HINT ' || nullif(hint_told, ''));
+    raise notice '% %', sqlstate, concat_ws(E'\n  ', regexp_replace(sqlerrm,
+        '(?!01900000|00000000)[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g'), 'DETAIL ' || nullif(detail_told, ''), 'HINT ' || nullif(hint_told, ''));
 end
 $$;

@@ -45,7 +45,7 @@ with recursive given as (
     where rea.may_see($2, e.fired_by)
 ), instance as (
     select t.instance_id, t.event_uid, t.root_id, t.path, t.place, i.workflow_name, i.workflow_version, i.route_name, i.route_version,
-           i.create_time, coalesce(t.path, i.workflow_name) as subject, i.event_id, i.parent_action, i.branch,
+           i.create_time, coalesce(t.path, i.parent_action || '/' || i.branch, i.workflow_name) as subject, i.event_id, i.parent_action, i.branch,
            i.item_index, i.item, i.detached, i.event_uid as own_event_uid
     from tree t
     join event e on e.event_uid = t.event_uid

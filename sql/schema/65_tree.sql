@@ -69,9 +69,9 @@ begin
         join rea.work_action_log a on a.instance_id = t.instance_id
         where a.action_name not like '%~undo'
           and (a.status in ('SUCCESS', 'LOST')
-               or a.status = 'FAILED' and a.error_code in
-                  ('timeout', 'reset', 'truncated', 'malformed', 'transport', 'unknown_outcome', 'worker_lost')
-               or a.status = 'FAILED' and a.error_code like 'script%')
+               or a.status = 'FAILED' and a.request_summary is not null
+                  and a.error_code not in ('dns', 'connect', 'tls', 'local', 'invalid_request')
+                  and a.error_code not like 'http\_%')
         group by t.instance_id, t.parent_action, t.branch, a.action_name
     )
     select row_number() over (order by d.end_time desc, d.log_id desc, d.instance_id desc),
@@ -287,6 +287,7 @@ begin
         end if;
     end if;
     select case
+               when ends and count(*) filter (where k.end_time is null) = 0 then 'waiting for its end'
                when ends then format('waiting for %s children to be cancelled', count(*) filter (where k.end_time is null))
                when step_kind = 'workflow' then format('waiting for workflow %s', waiting_words.action -> 'config' ->> 'workflowName')
                when step_kind = 'switch' then 'waiting for the chosen case'

@@ -23,7 +23,7 @@ impl Turn<'_> {
             if live.contains(&draft.held.id) {
                 let compensate = ending.compensation != Some("none");
                 draft.more.of_children =
-                    Some(OfChildren { request: "cancel", action: None, compensate, cause: cause(draft) });
+                    Some(OfChildren { request: "cancel", action: None, compensate, cause: reason(draft) });
                 draft.more.closes_waits = draft.held.definition.waits.then_some(false);
                 draft.wait("children", None, self.now);
             } else {
@@ -94,6 +94,14 @@ impl Turn<'_> {
                 draft.pause(&cause, self.now);
             }
         }
+    }
+}
+
+/// What the children are told: why a person or an event cancels, else the code of the failure.
+fn reason(draft: &Draft) -> String {
+    match &draft.held.error {
+        Some(error) if error.code == "cancelled" => error.message.clone(),
+        _ => cause(draft),
     }
 }
 

@@ -120,9 +120,10 @@ where (l.old_status, l.new_status) not in (
    or l.old_status in ('SUCCESS', 'FAILED', 'DEAD', 'CANCELLED') and l.cause not in ('retry_instance', 'replay')
 group by 1, 2, 3, 4
 
--- rule: FAILED and DEAD instances that are no branch are dead letters, and no others
+-- rule: FAILED and DEAD instances that no other waits for are dead letters, and no others
 select coalesce(i.instance_id, d.instance_id) as instance_id, i.status, d.status as letter
-from (select * from rea.work_instance f where f.status in ('FAILED', 'DEAD') and f.branch is null) i
+from (select * from rea.work_instance f where f.status in ('FAILED', 'DEAD')
+      and (f.parent_instance_id is null or f.detached)) i
 full join rea.work_dead_letter d on d.instance_id = i.instance_id
 where i.instance_id is null or d.instance_id is null or i.status <> d.status
 
