@@ -2,6 +2,7 @@
 
 mod accepted;
 mod address;
+mod call;
 mod blocks;
 mod bundle;
 mod calls;
