@@ -122,7 +122,8 @@ fn errors_are_recorded_with_their_sqlstate_and_leave_no_effect() {
          end $$;",
     );
     let policy = retries(2, 10);
-    for (state, last, attempts) in [("40001", "DEAD", 3), ("RE001", "DEAD", 3), ("23505", "FAILED", 1), ("AB123", "FAILED", 1)]
+    for (state, last, attempts) in
+        [("40001", "DEAD", 3), ("RE001", "DEAD", 3), ("23505", "FAILED", 1), ("AB123", "FAILED", 1)]
     {
         let action = with(local("fails", "public.fails", json!([state])), "retryPolicy", policy.clone());
         scene.define(&format!("x.{state}"), vec![action]);

@@ -66,10 +66,7 @@ fn temporary_functions_are_dropped() {
 
 #[test]
 fn session_advisory_locks_are_released() {
-    nothing_is_left(
-        "perform pg_advisory_lock(4711)",
-        "not exists (select from pg_locks where locktype = 'advisory')",
-    );
+    nothing_is_left("perform pg_advisory_lock(4711)", "not exists (select from pg_locks where locktype = 'advisory')");
 }
 
 #[test]
@@ -87,10 +84,7 @@ fn cursors_with_hold_are_closed() {
 
 #[test]
 fn sequence_values_are_forgotten() {
-    nothing_is_left(
-        "create sequence if not exists numbers; perform nextval('numbers')",
-        "not has_drawn()",
-    );
+    nothing_is_left("create sequence if not exists numbers; perform nextval('numbers')", "not has_drawn()");
 }
 
 #[test]
@@ -107,7 +101,11 @@ fn a_call_finds_the_settings_of_a_new_session_of_its_role() {
         )
         .expect("set up");
     scene.cluster.reload_with("timezone", "Asia/Tokyo");
-    let action = rea_tests::workflow::with(local("s", "public.settings", json!([])), "output", json!({"found": "${response.body}"}));
+    let action = rea_tests::workflow::with(
+        local("s", "public.settings", json!([])),
+        "output",
+        json!({"found": "${response.body}"}),
+    );
     scene.define("x.settings", vec![action]);
     wait_until(rea_tests::PATIENCE, "the settings are in force", || {
         let number = rea_tests::workflow::count(&mut scene.client, "select count(*) from rea.work_instance");

@@ -106,7 +106,9 @@ fn checked_topic(topic: String, transport: Transport) -> Result<String, Failure>
     let fault = match topic.len() {
         0 => "is empty",
         length if length > LONGEST_TOPIC => "is longer than 63 bytes",
-        length if transport == Transport::Pgmq && length > LONGEST_QUEUE => "is longer than 47 bytes, too long for pgmq",
+        length if transport == Transport::Pgmq && length > LONGEST_QUEUE => {
+            "is longer than 47 bytes, too long for pgmq"
+        }
         _ if topic.contains('\0') => "holds a NUL",
         _ => return Ok(topic),
     };

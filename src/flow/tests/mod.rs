@@ -2,9 +2,9 @@
 
 mod accepted;
 mod address;
-mod call;
 mod blocks;
 mod bundle;
+mod call;
 mod calls;
 mod decision;
 mod difference;
