@@ -306,3 +306,23 @@ fn http_actions_do_not_wait_for_a_call() {
     assert!(scene.instance("N-1").is_some_and(|instance| instance.status == "RUNNING"));
     assert_eq!(scene.finish("N-1").status, "SUCCESS");
 }
+
+#[test]
+fn a_message_is_on_its_way_exactly_when_its_step_is_recorded() {
+    use postgres::fallible_iterator::FallibleIterator;
+    let mut scene = open();
+    let mut listener = scene.cluster.connect("app");
+    listener.batch_execute("listen orders").expect("listening");
+    let tell = json!({"name": "tell", "type": "message",
+        "config": {"transport": "notify", "topic": "orders", "kind": "command", "payload": {"n": "${payload.n}"}}});
+    scene.define("order.created", vec![tell]);
+    scene.fire_with("order.created", "SO-1", &json!({"n": 7}));
+    let instance = scene.finish("SO-1");
+    assert_eq!(instance.status, "SUCCESS");
+    let told = listener.notifications().timeout_iter(Duration::from_secs(5)).next().expect("no error").expect("told");
+    let envelope: serde_json::Value = serde_json::from_str(told.payload()).expect("json");
+    assert_eq!(envelope["messageId"], format!("{}_tell", instance.id));
+    assert_eq!((&envelope["kind"], &envelope["type"]), (&json!("command"), &json!("order.created")));
+    assert_eq!(envelope["payload"], json!({"n": 7}));
+    assert!(envelope["occurredAt"].is_string());
+}

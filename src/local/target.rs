@@ -35,8 +35,15 @@ impl Target {
     }
 
     fn takes(&self, arguments: usize) -> bool {
-        let most = if self.collects.is_some() { usize::MAX } else { self.parameters.len() };
-        (self.parameters.len().saturating_sub(self.defaults)..=most).contains(&arguments)
+        (self.parameters.len().saturating_sub(self.defaults)..=self.most()).contains(&arguments)
+    }
+
+    fn most(&self) -> usize {
+        if self.collects.is_some() { usize::MAX } else { self.parameters.len() }
+    }
+
+    fn takes_json(&self) -> bool {
+        self.parameters.first().is_some_and(|first| *first == pg_sys::JSONOID || given_as(*first) == pg_sys::JSONBOID)
     }
 }
 
@@ -61,19 +68,23 @@ pub fn find(schema: &str, name: &str, arguments: &Arguments, role: pg_sys::Oid) 
     Ok(target)
 }
 
-/// Like PostgreSQL, the candidate that needs the fewest defaults. The whole context goes to a function of json only.
+/// Like PostgreSQL, the candidate that needs the fewest defaults. The whole context goes to a function that can take
+/// json, of several to one of jsonb. [`crate::flow::reference`] tells the same before a definition is stored.
 fn chosen(all: Vec<Target>, schema: &str, name: &str, arguments: &Arguments) -> Result<Target, Failure> {
     let number = arguments.count();
     let exists = !all.is_empty();
     let mut fitting: Vec<Target> = all.into_iter().filter(|target| target.takes(number)).collect();
-    if arguments.is_context() {
-        fitting.retain(|target| matches!(target.parameters.first(), Some(&(pg_sys::JSONOID | pg_sys::JSONBOID))));
-    }
     if fitting.iter().any(Target::is_plain) {
         fitting.retain(Target::is_plain);
     }
-    if let Some(fewest) = fitting.iter().map(|target| target.parameters.len()).min() {
-        fitting.retain(|target| target.parameters.len() == fewest);
+    if arguments.is_context() {
+        fitting.retain(Target::takes_json);
+    }
+    if let Some(fewest) = fitting.iter().map(Target::most).min() {
+        fitting.retain(|target| target.most() == fewest);
+    }
+    if arguments.is_context() && fitting.len() > 1 {
+        fitting.retain(|target| target.parameters.first() == Some(&pg_sys::JSONBOID));
     }
     match (fitting.pop(), fitting.is_empty()) {
         (None, _) => {
@@ -166,16 +177,20 @@ fn may_execute(function: pg_sys::Oid, role: pg_sys::Oid) -> bool {
     result == pg_sys::AclResult::ACLCHECK_OK
 }
 
-/// The SQL name of a type, with its schema; polymorphic parameters get the argument as jsonb, those of any type as text.
-pub fn type_name(oid: pg_sys::Oid) -> String {
-    let oid = match oid {
+/// The type that an argument gets for a parameter: jsonb for a polymorphic one, text for one of any type.
+fn given_as(parameter: pg_sys::Oid) -> pg_sys::Oid {
+    match parameter {
         pg_sys::ANYOID => pg_sys::TEXTOID,
         pg_sys::ANYELEMENTOID
         | pg_sys::ANYNONARRAYOID
         | pg_sys::ANYCOMPATIBLEOID
         | pg_sys::ANYCOMPATIBLENONARRAYOID => pg_sys::JSONBOID,
         other => other,
-    };
+    }
+}
+
+/// The SQL name, with its schema, of the type that an argument gets for a parameter.
+pub fn type_name(parameter: pg_sys::Oid) -> String {
     // SAFETY: a catalog look-up that returns a NUL-terminated string.
-    unsafe { CStr::from_ptr(pg_sys::format_type_be_qualified(oid)).to_string_lossy().into_owned() }
+    unsafe { CStr::from_ptr(pg_sys::format_type_be_qualified(given_as(parameter))).to_string_lossy().into_owned() }
 }

@@ -31,6 +31,7 @@ mod render;
 mod script;
 mod serve;
 mod sql;
+mod sql_call;
 mod start;
 mod step;
 mod task;

@@ -14,30 +14,25 @@ use super::serve::Leave;
 use super::task::{LocalTask, Task};
 use super::turn::{Intake, Kind, Settings, Turn};
 use super::{launcher, process, wake};
-use crate::action::{Answer, Completion};
-use crate::flow::call;
-use crate::flow::outcome::Failure;
-use crate::flow::sqlstate;
+use crate::action::Completion;
 use crate::store::{self, Clock, StoreError, claim, work};
 use crate::{guc, local};
 use chrono::{DateTime, Utc};
 use pgrx::prelude::*;
 use std::collections::HashMap;
-use std::ffi::CString;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// How often lanes are reported while they change.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 /// Pause after a transaction that failed.
-const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
-/// Characters of a call shown in pg_stat_activity.
-const SHOWN: usize = 200;
+pub(super) const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-struct SqlWorker {
+/// An SQL worker's memory.
+pub(super) struct SqlWorker {
     board: &'static Board,
-    seat: &'static Seat,
+    pub(super) seat: &'static Seat,
     database: pg_sys::Oid,
     extension: pg_sys::Oid,
     worker_no: u32,
@@ -46,18 +41,6 @@ struct SqlWorker {
     definitions: Definitions,
     next_poll: Instant,
     next_report: Instant,
-}
-
-/// What became of an attempt whose call was made.
-enum Recorded {
-    /// Committed.
-    Yes(Box<Effects>),
-    /// Rolled back: the attempt failed after all.
-    Failed(Failure),
-    /// Rolled back: the instance is in other hands.
-    Refused,
-    /// Rolled back: the extension is gone.
-    Gone,
 }
 
 /// Entry point of an SQL worker process; the argument is the index of its seat.
@@ -128,7 +111,7 @@ impl SqlWorker {
         }
     }
 
-    fn reason_to_leave(&self) -> Option<Leave> {
+    pub(super) fn reason_to_leave(&self) -> Option<Leave> {
         if self.seat.generation.load(Ordering::Acquire) != self.generation {
             return Some(Leave::Deposed);
         }
@@ -211,71 +194,12 @@ impl SqlWorker {
         true
     }
 
-    /// Makes the call and records the attempt, together or one after the other. `None` when the extension is gone.
-    fn carry_out(&mut self, held: &Held, task: &LocalTask) -> Option<Effects> {
-        report_call(task);
-        let (started, begun) = (SystemTime::now(), Instant::now());
-        let failure = match self.call(held, task, (started, begun)) {
-            Recorded::Yes(effects) => return Some(*effects),
-            Recorded::Gone => return None,
-            Recorded::Refused => return Some(self.let_go(held)),
-            Recorded::Failed(failure) => failure,
-        };
-        let completed = [(held.clone(), completion(Err(failure), (started, begun)))];
-        loop {
-            match self.turn_alone(&completed) {
-                Ok(effects) => return effects,
-                Err(error) => self.complain(&error),
-            }
-            process::wait(None, PAUSE_AFTER_FAILURE);
-            if self.reason_to_leave().is_some() {
-                // Whoever takes the instance over records the attempt as lost.
-                return Some(self.let_go(held));
-            }
-        }
-    }
-
-    /// Makes the call and, in the same transaction, records it.
-    fn call(&mut self, held: &Held, task: &LocalTask, begin: (SystemTime, Instant)) -> Recorded {
-        let mut verdict = None;
-        let result = store::transaction(|| {
-            self.seat.calling.store(true, Ordering::Release);
-            let answer = local::call(&task.call, &task.role, Duration::from_millis(u64::from(task.timeout_ms)))?;
-            self.seat.calling.store(false, Ordering::Release);
-            let succeeded = answer.is_ok();
-            let Some(effects) = self.turn(&[(held.clone(), completion(answer, begin))])? else {
-                verdict = Some(Recorded::Gone);
-                return Err(StoreError::RolledBack);
-            };
-            // What was called must not stay done unless its success is what is recorded.
-            let unfit = match &effects.failure {
-                _ if effects.refused > 0 => Some(Recorded::Refused),
-                Some(failure) if succeeded => Some(Recorded::Failed(failure.clone())),
-                _ => None,
-            };
-            if unfit.is_some() {
-                verdict = unfit;
-                return Err(StoreError::RolledBack);
-            }
-            Ok(effects)
-        });
-        self.seat.calling.store(false, Ordering::Release);
-        match (result, verdict) {
-            (Ok(effects), _) => Recorded::Yes(Box::new(effects)),
-            (Err(_), Some(verdict)) => verdict,
-            (Err(error), None) => {
-                local::clear();
-                Recorded::Failed(after(&error))
-            }
-        }
-    }
-
-    fn turn_alone(&mut self, completed: &[(Held, Completion)]) -> Result<Option<Effects>, StoreError> {
+    pub(super) fn turn_alone(&mut self, completed: &[(Held, Completion)]) -> Result<Option<Effects>, StoreError> {
         store::transaction(|| self.turn(completed))
     }
 
     /// One turn inside the current transaction. `None` when the extension is gone.
-    fn turn(&mut self, completed: &[(Held, Completion)]) -> Result<Option<Effects>, StoreError> {
+    pub(super) fn turn(&mut self, completed: &[(Held, Completion)]) -> Result<Option<Effects>, StoreError> {
         if !store::extension_is_present(self.extension) {
             return Ok(None);
         }
@@ -318,15 +242,6 @@ impl SqlWorker {
             batch: capacity,
         };
         turn.run(completed, &intake).map(Some)
-    }
-
-    /// Gives up an instance that is in other hands, or soon will be.
-    fn let_go(&mut self, held: &Held) -> Effects {
-        let mut ledger = Ledger::default();
-        if let Some(sent) = &held.sent {
-            ledger.free(&sent.place);
-        }
-        Effects::new(ledger, Vec::new())
     }
 
     /// Applies what a turn means for this worker and for others. Returns the call to make next.
@@ -380,28 +295,7 @@ impl SqlWorker {
         wake::waiters(&effects.ended);
     }
 
-    fn complain(&self, error: &StoreError) {
+    pub(super) fn complain(&self, error: &StoreError) {
         pgrx::warning!("rea SQL worker {} could not finish a turn and tries again: {error}", self.worker_no);
     }
-}
-
-fn completion(answer: local::CallResult, (started, begun): (SystemTime, Instant)) -> Completion {
-    let elapsed = begun.elapsed();
-    Completion { token: 0, answer: Answer::Local(answer), started, ended: started + elapsed, elapsed }
-}
-
-/// The failure behind an error that came after the call, at the latest at COMMIT.
-fn after(error: &StoreError) -> Failure {
-    match error {
-        StoreError::Postgres { code, message, hint, .. } => {
-            sqlstate::failure(&sqlstate::unpacked(*code as i32), message, hint.as_deref())
-        }
-        other => Failure::permanent("unrecordable", other.to_string()),
-    }
-}
-
-/// Shows the call in pg_stat_activity.
-fn report_call(task: &LocalTask) {
-    let text = CString::new(format!("rea call {}", call::summary(&task.call, SHOWN)));
-    process::report(pg_sys::BackendState::STATE_RUNNING, &text.unwrap_or_default());
 }

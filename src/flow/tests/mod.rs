@@ -4,6 +4,7 @@ mod accepted;
 mod address;
 mod blocks;
 mod bundle;
+mod call;
 mod calls;
 mod decision;
 mod difference;
