@@ -2,7 +2,7 @@
 
 use crate::flow::context::Steps;
 pub use crate::flow::definition::Cursor;
-use crate::flow::definition::{Action, Workflow};
+use crate::flow::definition::{Action, Compensate, Workflow};
 use crate::flow::parse;
 use crate::flow::perform::{LuaAction, Perform, ScriptUse};
 use crate::store::tree::Ancestor;
