@@ -75,6 +75,9 @@ pub enum ApiError {
         /// What to do.
         hint: &'static str,
     },
+    /// A simulation did not come to its end; with the steps it took.
+    #[error("the simulation was given up after {0} steps")]
+    TooManySteps(usize),
     /// The library was not loaded at server start.
     #[error("rea is not loaded at server start")]
     NotPreloaded,
@@ -121,6 +124,11 @@ impl From<ApiError> for ErrorReport {
                 Some("Give one of them another priority, or put them into different groups if both shall run.".into()),
             ),
             ApiError::WrongState { hint, .. } => (ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE, None, Some(hint.into())),
+            ApiError::TooManySteps(_) => (
+                ERRCODE_PROGRAM_LIMIT_EXCEEDED,
+                None,
+                Some("Give it less to do: fewer items in the payload, or a mock that ends its retries or its chain of workflows.".into()),
+            ),
             ApiError::NotPreloaded => (
                 ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE,
                 None,

@@ -44,7 +44,8 @@ pgrx::extension_sql_file!("../sql/schema/62_schedule.sql", name = "schedule_api"
 pgrx::extension_sql_file!("../sql/schema/63_script.sql", name = "script_api", requires = ["schedule_api"]);
 pgrx::extension_sql_file!("../sql/schema/65_revision.sql", name = "revision", requires = ["script_api"]);
 pgrx::extension_sql_file!("../sql/schema/65_tree.sql", name = "tree", requires = ["revision"]);
-pgrx::extension_sql_file!("../sql/schema/70_view.sql", name = "view", requires = ["tree"]);
+pgrx::extension_sql_file!("../sql/schema/66_simulation.sql", name = "simulation", requires = ["tree"]);
+pgrx::extension_sql_file!("../sql/schema/70_view.sql", name = "view", requires = ["simulation"]);
 pgrx::extension_sql_file!("../sql/schema/80_grant.sql", name = "grant", requires = ["view"]);
 pgrx::extension_sql_file!("../sql/schema/90_dump.sql", name = "dump", requires = ["grant"], finalize);
 

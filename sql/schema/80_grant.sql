@@ -52,7 +52,8 @@ begin
     execute format(
         'grant execute on function rea.import_definitions, rea.read_definitions, rea.import_entry, rea.entry_state, '
         'rea.rerun_event, rea.reroute_events, rea.define_script, rea.drop_script, rea.set_config, '
-        'rea.test_script to %I', grant_admin.role);
+        'rea.test_script, rea.simulate(jsonb, jsonb, jsonb), rea.simulate(text, jsonb, jsonb, integer) to %I',
+        grant_admin.role);
 end
 $grant$;
 comment on function rea.grant_admin(name) is

@@ -34,7 +34,7 @@ fn define_workflow(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
 }
 
 /// Parses the definition, has PostgreSQL parse its paths, and looks for what it names.
-fn check(call: &Call, definition: &str) -> Result<(Option<Workflow>, Vec<Problem>), ApiError> {
+pub fn check(call: &Call, definition: &str) -> Result<(Option<Workflow>, Vec<Problem>), ApiError> {
     let (workflow, mut problems) = parse::parse(definition);
     let Some(workflow) = workflow else { return Ok((None, problems)) };
     problems.extend(path_problems(call, parse::path_uses(&workflow))?);

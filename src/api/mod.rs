@@ -15,6 +15,7 @@ mod revise;
 mod route;
 mod schedule;
 mod script;
+mod simulate;
 mod stop;
 mod trial;
 mod wait;

@@ -12,6 +12,7 @@ pub mod payload;
 pub mod record;
 pub mod schedule;
 pub mod script;
+pub mod simulation;
 mod spi;
 mod statement;
 mod transaction;

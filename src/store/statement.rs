@@ -134,6 +134,9 @@ statements! {
     SET_CONFIG = "set_config";
     SET_WORKFLOW_ENABLED = "set_workflow_enabled";
     SIGNAL_INSERT = "signal_insert";
+    SIMULATE_MATCH = "simulate_match";
+    SIMULATE_TIME = "simulate_time";
+    SIMULATE_VALUES = "simulate_values";
     TAKE_OVER = "take_over";
     TIED_ROUTE = "tied_route";
     TIMELINE = "timeline";

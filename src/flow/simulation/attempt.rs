@@ -23,6 +23,9 @@ use crate::flow::sqlstate;
 /// Characters of an answer that the story shows.
 const SUMMARY_CHARS: usize = 200;
 
+/// Codes of scripts after which another try may succeed.
+const PASSING: [&str; 4] = ["script_retry", "script_error", "script_timeout", "script_cpu"];
+
 /// A reply, judged.
 struct Judged {
     failure: Option<Failure>,
@@ -178,7 +181,11 @@ fn raised(outcome: &Mocked, callee: Callee) -> Failure {
     let Mocked::Error { code, message, retry, retry_after } = outcome else {
         return Failure::permanent("internal", "no error");
     };
-    let known = if callee == Callee::Database { sqlstate::class_of(code) } else { Class::Permanent };
+    let known = match callee {
+        Callee::Database => sqlstate::class_of(code),
+        Callee::Script if PASSING.contains(&code.as_str()) => Class::Retry,
+        Callee::Script | Callee::Http | Callee::Workflow | Callee::Nobody => Class::Permanent,
+    };
     let class = match retry {
         None => known,
         Some(true) => Class::Retry,

@@ -21,7 +21,7 @@ impl<D: Database> Play<'_, D> {
         if ending.compensation.is_none() && !self.runs[n].is_branch() {
             let plan = undo::steps(&self.runs[n].workflow, n, &self.runs[n].step_members(), &self.done(n));
             if !plan.is_empty() {
-                let detail = format!("undoes {} actions", plan.len());
+                let detail = format!("undoes {} {}", plan.len(), if plan.len() == 1 { "action" } else { "actions" });
                 let ending = Ending { compensation: Some("running"), plan: Rc::new(plan), ..ending };
                 let run = &mut self.runs[n];
                 run.ending = Some(ending);

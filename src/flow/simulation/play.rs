@@ -35,6 +35,7 @@ pub struct Play<'a, D: Database> {
     pub now: Time,
     begin: Time,
     steps: usize,
+    event_ids: usize,
     story: Vec<Line>,
 }
 
@@ -51,6 +52,7 @@ impl<'a, D: Database> Play<'a, D> {
             now: begin,
             begin,
             steps: 0,
+            event_ids: 0,
             story: Vec::new(),
         }
     }
@@ -105,8 +107,8 @@ impl<'a, D: Database> Play<'a, D> {
 
     /// An id for a new event that has none of its own.
     pub fn next_event_id(&mut self) -> String {
-        self.steps += 1;
-        simulated_event_id(self.steps)
+        self.event_ids += 1;
+        simulated_event_id(self.event_ids)
     }
 
     /// Adds an instance, which begins at `at`.
