@@ -149,7 +149,8 @@ impl<'r> Generator<'r> {
     }
 
     fn switch(&mut self, depth: usize) -> Value {
-        let case = |n: usize, actions: Vec<Value>| json!({"when": format!("$.payload.kind == {n}"), "actions": actions});
+        let case =
+            |n: usize, actions: Vec<Value>| json!({"when": format!("$.payload.kind == {n}"), "actions": actions});
         let cases: Vec<Value> = (0..self.rng.usize(1..=2)).map(|n| case(n, self.list(depth + 1))).collect();
         let mut config = json!({"cases": cases});
         if self.chance(0.5) {
