@@ -100,8 +100,12 @@ fn waits(records: &[&Record], now: Time) -> Result<(), StoreError> {
             statements::WAIT_DELETE.run(&[instances.into(), all.into()])?;
         }
     }
-    let new: Vec<(Uuid, &NewWait)> =
-        records.iter().flat_map(|record| record.more.waits.iter().map(|wait| (id(record), wait))).collect();
+    // One that began and ended in the same turn waits for nothing.
+    let new: Vec<(Uuid, &NewWait)> = records
+        .iter()
+        .filter(|record| record.more.closes_waits != Some(true))
+        .flat_map(|record| record.more.waits.iter().map(|wait| (id(record), wait)))
+        .collect();
     if new.is_empty() {
         return Ok(());
     }

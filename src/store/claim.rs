@@ -126,6 +126,15 @@ pub fn claim_requested(generation: i64, limit: usize) -> Result<Vec<Claimed>, St
     load(statements::CLAIM_REQUESTED.run(&[generation.into(), (limit as i64).into()])?)
 }
 
+/// Gives back instances that were claimed for nothing.
+pub fn release(instances: &[Uuid], generation: i64) -> Result<(), StoreError> {
+    if !instances.is_empty() {
+        let ids: Vec<pgrx::Uuid> = instances.iter().copied().map(pg_uuid).collect();
+        statements::QUEUE_RELEASE.run(&[ids.into(), generation.into()])?;
+    }
+    Ok(())
+}
+
 fn ids(rows: &Rows) -> Result<Vec<pgrx::Uuid>, StoreError> {
     rows.iter().filter_map(|row| row.maybe(1).transpose()).collect()
 }

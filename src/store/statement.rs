@@ -113,6 +113,7 @@ statements! {
     QUERY_INSTANCE = "query_instance";
     QUEUE_DELETE = "queue_delete";
     QUEUE_INSERT = "queue_insert";
+    QUEUE_RELEASE = "queue_release";
     QUEUE_UPDATE = "queue_update";
     REPORT_LANES = "report_lanes";
     REQUEST_CHILDREN = "request_children";

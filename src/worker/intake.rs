@@ -65,6 +65,9 @@ impl Turn<'_> {
         }
         let rows = claim::claim_requested(self.generation, intake.batch)?;
         let wanted: HashMap<Uuid, Wanted> = claim::requests_in_hand(self.generation)?.into_iter().collect();
+        // Another worker may have done what was wanted just before this one got the row.
+        let (rows, done): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| wanted.contains_key(&row.instance_id));
+        claim::release(&done.iter().map(|row| row.instance_id).collect::<Vec<_>>(), self.generation)?;
         for mut draft in self.adopt_all(rows)? {
             draft.wanted = wanted.get(&draft.held.id).cloned();
             self.drafts.push(draft);

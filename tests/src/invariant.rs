@@ -46,6 +46,41 @@ pub fn violations(client: &mut Client) -> Vec<String> {
 /// If one is broken.
 pub fn check(client: &mut Client) {
     let found = violations(client);
-    let shown = found.len().min(30);
-    assert!(found.is_empty(), "{} violations:\n{}", found.len(), found[..shown].join("\n"));
+    assert_none(client, &found);
 }
+
+/// Shows the first violations, with what happened to the instances that they name.
+///
+/// # Panics
+/// If there are any.
+pub fn assert_none(client: &mut Client, found: &[String]) {
+    if found.is_empty() {
+        return;
+    }
+    let mut text = format!("{} violations:\n{}\n", found.len(), found[..found.len().min(30)].join("\n"));
+    let ids = found.iter().filter_map(|line| line.split([' ', ',']).find(|word| word.len() == 36));
+    for id in ids.take(3) {
+        text.push_str(&format!("\n{}\n", history(client, id).join("\n")));
+    }
+    panic!("{text}");
+}
+
+/// Both logs of an instance in their order, after a line about how it stands.
+pub fn history(client: &mut Client, instance_id: &str) -> Vec<String> {
+    let rows = client.query(HISTORY, &[&instance_id]).unwrap_or_else(|error| panic!("{error:?}"));
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+const HISTORY: &str = "
+    select line from (
+        select 0 as log_id, concat_ws(' ', i.instance_id, i.workflow_name, 'child of', i.parent_instance_id,
+                   i.parent_action, i.branch, 'detached', i.detached, i.status, 'version', i.version, 'error',
+                   i.error_code, 'end', i.end_status, i.compensation, i.undo_no) as line
+        from rea.work_instance i where i.instance_id = $1::text::uuid
+        union all
+        select l.log_id, concat_ws(' ', l.log_id, l.create_time, l.old_status, '->', l.new_status, l.cause)
+        from rea.work_instance_log l where l.instance_id = $1::text::uuid
+        union all
+        select a.log_id, concat_ws(' ', a.log_id, a.end_time, a.action_name, a.attempt_no, a.status, a.error_code)
+        from rea.work_action_log a where a.instance_id = $1::text::uuid) all_lines
+    order by log_id";

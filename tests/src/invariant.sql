@@ -1,10 +1,11 @@
 -- What must hold of the tables once nothing moves any more: one query per rule, each returns what breaks it.
 -- A line "-- rule: …" opens a query and names the rule. PAUSED instances and open waits may be left.
 
--- rule: an event has instances, or is unrouted, or waits in the inbox or for its time
+-- rule: an event has instances or ends a wait, or is unrouted, or waits in the inbox or for its time
 select e.event_type, e.biz_key
 from rea.work_event e
 where not exists (select from rea.work_instance i where i.event_uid = e.event_uid)
+  and not exists (select from rea.work_wait_event w where w.event_uid = e.event_uid)
   and not exists (select from rea.work_unrouted u where u.event_uid = e.event_uid)
   and not exists (select from rea.work_inbox n where n.event_uid = e.event_uid)
   and not exists (select from rea.work_delayed d where d.event_uid = e.event_uid)
@@ -120,10 +121,9 @@ where (l.old_status, l.new_status) not in (
    or l.old_status in ('SUCCESS', 'FAILED', 'DEAD', 'CANCELLED') and l.cause not in ('retry_instance', 'replay')
 group by 1, 2, 3, 4
 
--- rule: FAILED and DEAD instances that no other waits for are dead letters, and no others
+-- rule: FAILED and DEAD instances that nobody waits for are dead letters, and no others
 select coalesce(i.instance_id, d.instance_id) as instance_id, i.status, d.status as letter
-from (select * from rea.work_instance f where f.status in ('FAILED', 'DEAD')
-      and (f.parent_instance_id is null or f.detached)) i
+from (select * from rea.work_instance f where f.status in ('FAILED', 'DEAD') and (f.parent_instance_id is null or f.detached)) i
 full join rea.work_dead_letter d on d.instance_id = i.instance_id
 where i.instance_id is null or d.instance_id is null or i.status <> d.status
 
@@ -195,7 +195,7 @@ with undo as (
     )
     select * from t
 ), done as (
-    select u.root, u.log_id, u.action_name, max(a.end_time) as time
+    select u.root, u.log_id, u.action_name, min(a.start_time) as begun, max(a.end_time) as over
     from undo u
     join tree t on t.root = u.root
     join rea.work_action_log a
@@ -204,9 +204,9 @@ with undo as (
     group by u.root, u.log_id, u.action_name
 )
 select * from (
-    select d.root, d.action_name, d.time, lag(d.time) over (partition by d.root order by d.log_id) as before
+    select d.root, d.action_name, d.begun, lag(d.over) over (partition by d.root order by d.log_id) as before
     from done d) ordered
-where ordered.time > ordered.before
+where ordered.begun >= ordered.before
 
 -- rule: an instance with an end to come or behind it has its reason
 select i.instance_id, i.status, i.error_code, i.compensation
