@@ -44,7 +44,8 @@ fn simulate_stored(call: &Call) -> Result<Option<pg_sys::Datum>, ApiError> {
     let name: String = call.required(0, "workflow_name")?;
     let current = call.caller.as_owner(|| work::workflow_state(&name))?.ok_or_else(|| no_workflow_of_name(&name))?.0;
     let version = call.value(3).unwrap_or(current);
-    let (text, _) = call.caller.as_owner(|| work::load_definition(&name, version))?.ok_or_else(|| no_version(&name, version))?;
+    let (text, _) =
+        call.caller.as_owner(|| work::load_definition(&name, version))?.ok_or_else(|| no_version(&name, version))?;
     let (workflow, problems) = parse::parse(&text);
     play(call, workflow.ok_or_else(|| refused(&problems))?, version)
 }
