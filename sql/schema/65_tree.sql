@@ -220,6 +220,9 @@ begin
                           to_char(i.next_retry_time, 'YYYY-MM-DD HH24:MI:SS.MSOF'),
                           ' after ' || (select l.error_code from rea.work_action_log l
                                         where l.instance_id = i.instance_id order by l.log_id desc limit 1))
+               when (i.lane = 'sql' or i.lane like 'sql:%')
+                    and not exists (select from rea.live_worker w where w.kind = 'sql') then
+                   'waiting for an SQL worker: none is running'
                when i.in_flight >= i.max_in_flight then
                    format('waiting for a free place on lane %s (%s of %s in flight)', i.lane, i.in_flight, i.max_in_flight)
                else format('waiting for its turn on lane %s', i.lane) end;
