@@ -185,7 +185,9 @@ declare
     action jsonb;
     obstacle text;
 begin
-    select w.*, v.definition, q.owner_generation, q.attempt_no, q.due_time, q.lane, s.in_flight, s.max_in_flight into i
+    select w.instance_id, w.status, w.error_code, w.parent_action, w.branch, w.current_action_index, w.retry_count,
+           w.next_retry_time, w.update_time, w.undo_no, v.definition, q.owner_generation, q.attempt_no, q.due_time, q.lane,
+           s.in_flight, s.max_in_flight into i
     from rea.work_instance w
     left join rea.workflow_version v on v.workflow_name = w.workflow_name and v.version = w.workflow_version
     left join rea.work_queue q on q.instance_id = w.instance_id
@@ -272,7 +274,8 @@ begin
         if step_kind not in ('parallel', 'foreach', 'switch', 'workflow') then
             return coalesce((
                 select 'waiting for event ' || string_agg(
-                           w.event_type || case when w.correlation_id is not null then ' with correlation id ' || w.correlation_id
+                           w.event_type || case when w.correlation_id is not null then
+                                                    ' with correlation id ' || w.correlation_id
                                                 when w.biz_key <> i.biz_key then ' for ' || w.biz_key
                                                 else '' end,
                            case when waiting_words.action -> 'config' ? 'all' then ' and ' else ' or ' end order by w.wait_no)
