@@ -23,7 +23,7 @@ select rea.operation('stop-1') - 'operationId' as operation;
 select q.status, q.phase, q.error_code, q.error, q.end_time is not null as ended from rea.query_instance('stop-1') q;
 select i.branch, i.status, i.error_code, i.error, i.compensation from rea.instances i where i.biz_key = 'stop-1' order by i.instance_id;
 select count(*) as dead_letters from rea.dead_letters d where d.biz_key = 'stop-1';
-select format('call regress.refused(%L)', format('select rea.cancel_instance(%L)', q.instance_id)) from rea.query_instance('stop-1') q \gexec
+call regress.refused_of('select rea.cancel_instance(%L)', 'select q.instance_id from rea.query_instance(''stop-1'') q');
 call regress.refused('select rea.cancel_instance(''01900000-0000-7000-8000-000000000000'')');
 call regress.refused('select rea.pause_instance(null)');
 -- With compensate it undoes first what it did.
@@ -55,7 +55,7 @@ select q.status, q.phase, q.waiting_for, q.steps from rea.query_instance('stop-5
 select rea.operation('stop-5') - 'operationId' - 'steps' as operation;
 select rea.fire_event('stop.done', 'stop-5', event_id => 'stop-5-done') is not null as fired;
 call regress.wait_for('rea.operation(''stop-5-done'') ->> ''status'' = ''SUCCEEDED''');
-select format('call regress.refused(%L)', format('select rea.pause_instance(%L)', q.instance_id)) from rea.query_instance('stop-5') q \gexec
+call regress.refused_of('select rea.pause_instance(%L)', 'select q.instance_id from rea.query_instance(''stop-5'') q');
 select rea.resume_instance(q.instance_id) from rea.query_instance('stop-5') q;
 call regress.wait_for('rea.operation(''stop-5'') -> ''steps'' ->> ''wait'' = ''SUCCESS''');
 call regress.wait_for('count(*) = 4 from rea.instances i where i.biz_key = ''stop-5'' and i.status = ''WAITING''');

@@ -30,7 +30,7 @@ select u.* from regress.undone('undo-1') u;
 select substring(a.response_summary from '"path": "([^"]*)"') as path from rea.work_action_log a join rea.work_instance i on i.instance_id = a.instance_id
 where i.biz_key = 'undo-1' and a.action_name = 'stock~undo';
 -- What was undone cannot be retried.
-select format('call regress.refused(%L)', format('select rea.retry_instance(%L)', d.instance_id)) from rea.dead_letters d where d.biz_key = 'undo-1' \gexec
+call regress.refused_of('select rea.retry_instance(%L)', 'select d.instance_id from rea.dead_letters d where d.biz_key = ''undo-1''');
 
 -- The one whose outcome is unknown is undone too, with retries of its own; one that was answered is not.
 select regress.define('{"workflowName": "undoUnknown", "triggerEvent": "undo.unknown", "actions": [

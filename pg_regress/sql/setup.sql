@@ -90,3 +90,13 @@ exception when others then
         '(?!01900000|00000000)[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}', 'ID', 'g'), 'DETAIL ' || nullif(detail_told, ''), 'HINT ' || nullif(hint_told, ''));
 end
 $$;
+
+-- The same for a call whose argument another statement finds.
+create procedure regress.refused_of(call text, argument text) language plpgsql as $$
+declare
+    found_value text;
+begin
+    execute argument into found_value;
+    call regress.refused(format(call, found_value));
+end
+$$;

@@ -66,7 +66,7 @@ call regress.wait_for('rea.operation(''tree-4'') ->> ''status'' = ''FAILED''');
 select rea.operation('tree-4') - 'operationId' as operation;
 select d.workflow_name, d.action_name, d.error_code, d.error from rea.dead_letters d where d.biz_key = 'tree-4';
 -- It is retried as a whole: the failed branch goes on, the other is done.
-select format('call regress.refused(%L)', format('select rea.retry_instance(%L)', i.instance_id)) from rea.instances i where i.biz_key = 'tree-4' and i.branch = 'a' \gexec
+call regress.refused_of('select rea.retry_instance(%L)', 'select i.instance_id from rea.instances i where i.biz_key = ''tree-4'' and i.branch = ''a''');
 select rea.retry_instance(d.instance_id) from rea.dead_letters d where d.biz_key = 'tree-4';
 call regress.wait_for('rea.operation(''tree-4'') ->> ''status'' = ''SUCCEEDED''');
 select s.* from regress.brief('tree-4') s where s.kind <> 'event';

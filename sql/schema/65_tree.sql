@@ -1,12 +1,16 @@
--- What an instance and those below it are doing, for the views and functions that tell of it. A viewer's rights reach
--- instance_words and instance_steps only, which the view rea.instances calls; the others are granted to nobody. They are
--- functions, not views, so that what asks for none of it pays for none, and jit, which takes far longer than they do, is off.
+-- What an instance and those below it are doing, for the views and functions that tell of it. Viewers may call what the
+-- views call: blocks, block, instance_words, instance_steps; the others are granted to nobody. They are functions, so that
+-- what asks for none of it pays for none. All reach few rows by index, whatever the planner expects of a recursion: hash
+-- and merge joins and stored inner rows are off; so is jit, which would take far longer than they do; plans are made once
+-- a session. For the same reason they count where EXISTS could be turned into a scan of the whole table.
 -- Definitions are taken apart as src/flow/parse reads them: actions stand in "actions", in the "branches" of parallel, in
 -- "config" of foreach ("actions") and of switch ("cases", "default").
 
 create function rea.blocks(definition jsonb)
 returns table (parent_action text, branch text, actions jsonb)
 language plpgsql immutable parallel safe rows 3 set search_path = pg_catalog, pg_temp set jit = off
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+    set plan_cache_mode = force_generic_plan
 as $blocks$
 begin
     return query
@@ -37,6 +41,8 @@ comment on function rea.blocks(jsonb) is
 
 create function rea.block(definition jsonb, parent_action text, branch text)
 returns jsonb language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp set jit = off
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+    set plan_cache_mode = force_generic_plan
 as $block$
 begin
     if block.branch is null then
@@ -52,6 +58,8 @@ comment on function rea.block(jsonb, text, text) is
 create function rea.undo_steps(id uuid)
 returns table (place bigint, action_name text, undo jsonb)
 language plpgsql stable parallel safe rows 5 set search_path = pg_catalog, pg_temp set jit = off
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+    set plan_cache_mode = force_generic_plan
 as $undo$
 begin
     return query
@@ -90,6 +98,8 @@ comment on function rea.undo_steps(uuid) is
 create function rea.live_parts(id uuid)
 returns table (part_id uuid, path text)
 language plpgsql stable parallel safe rows 5 set search_path = pg_catalog, pg_temp set jit = off
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+    set plan_cache_mode = force_generic_plan
 as $live$
 begin
     return query
@@ -114,6 +124,8 @@ comment on function rea.live_parts(uuid) is
 
 create function rea.instance_steps(id uuid)
 returns jsonb language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp set jit = off
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+    set plan_cache_mode = force_generic_plan
 as $steps$
 begin
     return coalesce((
@@ -144,9 +156,9 @@ begin
                        coalesce(i.context -> (a.action ->> 'name') ->> 'status', 'SUCCESS')
                    when a.place > i.current_action_index + 1 then 'PENDING'
                    when not case when coalesce(i.compensation, 'none') = 'none' then i.first_try_time is not null
-                                 else 'CANCELLED' in (i.end_status, i.status) or exists (
-                                     select from rea.work_action_log l
-                                     where l.instance_id = i.instance_id and l.action_name = a.action ->> 'name') end then
+                                 else 'CANCELLED' in (i.end_status, i.status) or (
+                                     select count(*) from rea.work_action_log l
+                                     where l.instance_id = i.instance_id and l.action_name = a.action ->> 'name') > 0 end then
                        'PENDING'
                    when i.status in ('FAILED', 'DEAD') or i.end_status in ('FAILED', 'DEAD')
                         or i.status = 'PAUSED' and i.error_code is not null then 'FAILED'
@@ -179,13 +191,17 @@ comment on function rea.instance_steps(uuid) is
 -- Runs as the owner: it is called for a row that the caller sees.
 create function rea.instance_words(id uuid)
 returns text language plpgsql stable parallel restricted security definer set search_path = pg_catalog, pg_temp set jit = off
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+    set plan_cache_mode = force_generic_plan
 as $words$
 declare
     i record;
     action jsonb;
     obstacle text;
 begin
-    select w.*, v.definition, q.owner_generation, q.attempt_no, q.due_time, q.lane, s.in_flight, s.max_in_flight into i
+    select w.instance_id, w.status, w.error_code, w.parent_action, w.branch, w.current_action_index, w.retry_count,
+           w.next_retry_time, w.update_time, w.undo_no, v.definition, q.owner_generation, q.attempt_no, q.due_time, q.lane,
+           s.in_flight, s.max_in_flight into i
     from rea.work_instance w
     left join rea.workflow_version v on v.workflow_name = w.workflow_name and v.version = w.workflow_version
     left join rea.work_queue q on q.instance_id = w.instance_id
@@ -233,6 +249,8 @@ comment on function rea.instance_words(uuid) is
 
 create function rea.instance_obstacle(id uuid, status text, error_code text, owner_generation bigint)
 returns text language plpgsql stable parallel restricted set search_path = pg_catalog, pg_temp set jit = off
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+    set plan_cache_mode = force_generic_plan
 as $obstacle$
 begin
     return coalesce(
@@ -255,6 +273,8 @@ comment on function rea.instance_obstacle(uuid, text, text, bigint) is
 
 create function rea.waiting_words(id uuid, action jsonb, due_time timestamptz)
 returns text language plpgsql stable parallel restricted set search_path = pg_catalog, pg_temp set jit = off
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+    set plan_cache_mode = force_generic_plan
 as $waiting$
 declare
     step_kind constant text := waiting_words.action ->> 'type';
@@ -275,7 +295,8 @@ begin
         if step_kind not in ('parallel', 'foreach', 'switch', 'workflow') then
             return coalesce((
                 select 'waiting for event ' || string_agg(
-                           w.event_type || case when w.correlation_id is not null then ' with correlation id ' || w.correlation_id
+                           w.event_type || case when w.correlation_id is not null then
+                                                    ' with correlation id ' || w.correlation_id
                                                 when w.biz_key <> i.biz_key then ' for ' || w.biz_key
                                                 else '' end,
                            case when waiting_words.action -> 'config' ? 'all' then ' and ' else ' or ' end order by w.wait_no)
@@ -315,14 +336,18 @@ comment on function rea.waiting_words(uuid, jsonb, timestamptz) is
 
 create function rea.outlook(id uuid, out moves boolean, out look_again timestamptz, out error jsonb)
 language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp set jit = off
+    set enable_hashjoin = off set enable_mergejoin = off set enable_material = off
+    set plan_cache_mode = force_generic_plan
 as $outlook$
 begin
     select bool_or(i.status <> 'PAUSED'),
            min(case
                    when i.status = 'PAUSED' then null
                    when i.status = 'WAITING' and q.due_time > statement_timestamp() then
-                       case when exists (select from rea.work_wait w where w.instance_id = i.instance_id and w.action_name <> '')
-                              or exists (select from rea.work_place o where o.instance_id = i.instance_id and not o.taken)
+                       case when (select count(*) from rea.work_wait w
+                                  where w.instance_id = i.instance_id and w.action_name <> '') > 0
+                              or (select count(*) from rea.work_place o
+                                  where o.instance_id = i.instance_id and not o.taken) > 0
                             then least(q.due_time, statement_timestamp() + interval '30 s') else q.due_time end
                    else greatest(i.next_retry_time, statement_timestamp()) end),
            (array_agg(jsonb_build_object(
