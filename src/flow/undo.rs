@@ -8,10 +8,9 @@ use crate::flow::context::Steps;
 use crate::flow::definition::{Action, Compensate, Cursor, Workflow};
 use crate::flow::perform::Perform;
 
-/// Codes of failures after which an action may have had its effect all the same: a request was sent, no answer came.
-/// Codes of scripts (`script…`) are such, too.
-pub const UNKNOWN_EFFECT: [&str; 7] =
-    ["timeout", "reset", "truncated", "malformed", "transport", "unknown_outcome", "worker_lost"];
+/// Codes of failures of which it is sure that nothing was done: nothing was sent. Refusals by status, `http_…`, are
+/// such, too.
+pub const WITHOUT_EFFECT: [&str; 5] = ["dns", "connect", "tls", "local", "invalid_request"];
 
 /// An action that ran and may have to be undone.
 #[derive(Debug, Clone)]
@@ -43,9 +42,10 @@ pub struct UndoStep<I> {
     pub item: Option<(i32, Rc<str>)>,
 }
 
-/// Whether an attempt that failed with this code may have had its effect.
-pub fn has_unknown_effect(code: &str) -> bool {
-    UNKNOWN_EFFECT.contains(&code) || code.starts_with("script")
+/// Whether an attempt that was sent and failed with this code may have had its effect: no answer came, or the action
+/// failed afterwards, on its output.
+pub fn may_have_effect(code: &str) -> bool {
+    !WITHOUT_EFFECT.contains(&code) && !code.starts_with("http_")
 }
 
 /// What `instance` has to undo, in this order. `own` are the members of `steps` as it knows them, `done` what it and its
@@ -93,10 +93,9 @@ mod tests {
     #[test]
     fn the_statement_that_finds_what_was_done_knows_the_same_codes() {
         let statement = include_str!("../../sql/query/done_actions.sql");
-        for code in UNKNOWN_EFFECT {
-            assert!(statement.contains(&format!("'{code}'")), "{code}");
-        }
-        assert!(statement.contains("'script%'"));
-        assert_eq!(statement.matches('\'').count() / 2, UNKNOWN_EFFECT.len() + 7, "a code that only SQL knows");
+        let listed = WITHOUT_EFFECT.map(|code| format!("'{code}'")).join(", ");
+        assert!(statement.contains(&format!("a.error_code not in ({listed})")), "{listed}");
+        assert!(statement.contains("a.error_code not like 'http\\_%'"));
+        assert!(!may_have_effect("http_500") && !may_have_effect("dns") && may_have_effect("timeout"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use super::clock::Happening;
 use super::event::Event;
 use super::play::{Play, Played};
 use super::run::{Run, Up};
@@ -22,6 +23,8 @@ struct State {
     count: Children,
     /// Branch, code and message of the first that ended without success.
     first: Option<(String, String, String)>,
+    /// Whether what one of them did was undone.
+    undone: bool,
 }
 
 impl<D: Database> Play<'_, D> {
@@ -84,7 +87,14 @@ impl<D: Database> Play<'_, D> {
             self.runs[n].number_attempt(self.now);
         }
         let step = join::next(plan, &state.count);
-        if begins && state.count.started > 0 && step.verdict.is_some_and(|verdict| verdict != Verdict::Succeeded) {
+        let failed = step.verdict.is_some_and(|verdict| verdict != Verdict::Succeeded);
+        if begins && state.count.started > 0 && failed && state.undone {
+            // It cannot go on where it failed: a new one starts.
+            let none = State { count: Children::default(), first: None, undone: false };
+            let step = join::next(plan, &none.count);
+            return Some((none, step));
+        }
+        if begins && state.count.started > 0 && failed {
             self.revive(n, &action.name);
             self.wait(n, &format!("{} starts its branches again", action.name), None);
             return None;
@@ -94,7 +104,8 @@ impl<D: Database> Play<'_, D> {
 
     fn go_on_with(&mut self, n: usize, action: &Action, state: &State, step: Step) -> Played<D> {
         if step.cancel {
-            self.cancel_children(n, &format!("{} needs no more of its branches", action.name));
+            let cause = format!("{} needs no more of its branches", action.name);
+            self.cancel_children(n, Some(&action.name), true, &cause);
         }
         let Some(verdict) = step.verdict else {
             let live = state.count.live + step.start;
@@ -122,15 +133,22 @@ impl<D: Database> Play<'_, D> {
         }
     }
 
-    fn children(&self, n: usize, action_name: &str) -> impl Iterator<Item = &Run> {
-        let is_child = move |run: &&Run| run.parent.as_ref().is_some_and(|up| up.run == n && up.action == action_name);
-        self.runs.iter().filter(is_child)
+    /// The children of an action in the order in which they were started; of child workflows only the newest.
+    fn children(&self, n: usize, action_name: &str) -> Vec<&Run> {
+        let is_child = |run: &&Run| run.parent.as_ref().is_some_and(|up| up.run == n && up.action == action_name);
+        let mut children: Vec<&Run> = self.runs.iter().filter(is_child).collect();
+        if children.last().is_some_and(|newest| !newest.is_branch()) {
+            children.drain(..children.len() - 1);
+        }
+        children
     }
 
     fn state(&self, n: usize, action_name: &str) -> State {
         let mut count = Children::default();
+        let children = self.children(n, action_name);
+        let undone = children.iter().any(|child| was_undone(child));
         let mut failed: Vec<&Run> = Vec::new();
-        for child in self.children(n, action_name) {
+        for child in children {
             count.started += 1;
             match child.status {
                 Status::Success => count.succeeded += 1,
@@ -150,7 +168,7 @@ impl<D: Database> Play<'_, D> {
             let (code, message) = child.error.clone().unwrap_or_default();
             (branch.unwrap_or_else(|| child.workflow.name.clone()), code, message)
         });
-        State { count, first }
+        State { count, first, undone }
     }
 
     fn results(&self, n: usize, action_name: &str) -> Vec<ChildResult> {
@@ -161,7 +179,7 @@ impl<D: Database> Play<'_, D> {
             result: child.result.clone(),
             error: child.error.clone().filter(|_| child.status != Status::Success),
         };
-        self.children(n, action_name).map(result).collect()
+        self.children(n, action_name).into_iter().map(result).collect()
     }
 
     fn start_branch(&mut self, n: usize, action: &Action, branch: &Branch) {
@@ -228,20 +246,32 @@ impl<D: Database> Play<'_, D> {
 
     /// Starts children again that ended without success, where they stopped.
     fn revive(&mut self, n: usize, action_name: &str) {
-        let deadline = self.runs[n].progress.deadline;
+        let (deadline, now) = (self.runs[n].progress.deadline, self.now);
         for child in 0..self.runs.len() {
             let run = &mut self.runs[child];
             let is_child = run.parent.as_ref().is_some_and(|up| up.run == n && up.action == action_name);
-            let undone = run.ending.as_ref().and_then(|ending| ending.compensation).is_some_and(|word| word != "none");
-            if !is_child || !run.status.is_final() || run.status == Status::Success || undone {
+            if !is_child || !run.status.is_final() || run.status == Status::Success || was_undone(run) {
                 continue;
             }
             (run.ending, run.error, run.end) = (None, None, None);
             run.status = Status::Pending;
             run.progress.retry_count = 0;
-            run.progress.deadline = deadline.filter(|_| run.is_branch());
+            run.progress.deadline = if run.is_branch() {
+                deadline
+            } else {
+                run.progress.deadline.and_then(|own| now.checked_add_signed(own - run.begin))
+            };
+            let due = run.progress.deadline;
             (run.tried, run.numbered) = (None, false);
-            self.park(child, Some(self.now));
+            if let Some(due) = due {
+                self.agenda.enter(due, Happening::Deadline(child));
+            }
+            self.park(child, Some(now));
         }
     }
+}
+
+/// Whether what it did was undone, so that it cannot go on where it failed.
+fn was_undone(run: &Run) -> bool {
+    run.ending.as_ref().and_then(|ending| ending.compensation).is_some_and(|word| word != "none")
 }

@@ -8,7 +8,7 @@ use super::run::{Course, Ended, Ending};
 use super::story::{Kind, Line};
 use crate::flow::instance::{Next, Status};
 use crate::flow::outcome::Failure;
-use crate::flow::undo::has_unknown_effect;
+use crate::flow::undo::may_have_effect;
 
 type Time = DateTime<Utc>;
 
@@ -160,7 +160,8 @@ impl<D: Database> Play<'_, D> {
     pub fn tell_attempt(&mut self, n: usize, failure: Option<&Failure>, next: Option<&Next>, line: Line) {
         let run = &mut self.runs[n];
         let skipped = line.status == "SKIPPED";
-        let counts = failure.is_none_or(|failure| has_unknown_effect(&failure.code));
+        let sent = line.request.is_some();
+        let counts = failure.is_none_or(|failure| sent && may_have_effect(&failure.code));
         if counts && !skipped && run.undo().is_none() {
             let (action, at) = (run.action_name(), self.now);
             let order = run.done.len();

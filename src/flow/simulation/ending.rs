@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Database;
 use super::play::Play;
-use super::run::{Course, Ending, Run};
+use super::run::{Course, Ending, Run, Up};
 use crate::flow::instance::Status;
 use crate::flow::undo::{self, Done};
 
@@ -14,7 +14,7 @@ impl<D: Database> Play<'_, D> {
         let Some(ending) = self.runs[n].ending.clone() else { return };
         if self.live_children(n).next().is_some() {
             let cause = self.runs[n].error.as_ref().map_or_else(|| "failed".to_owned(), |(code, _)| code.clone());
-            self.cancel_children(n, &cause);
+            self.cancel_children(n, None, ending.compensation != Some("none"), &cause);
             self.close_waits(n);
             return self.wait(n, "waits for what it started to end", None);
         }
@@ -56,11 +56,13 @@ impl<D: Database> Play<'_, D> {
         run.course = Course::Ending;
     }
 
-    /// Asks that the live children are cancelled; a child workflow undoes what it did by itself.
-    pub fn cancel_children(&mut self, n: usize, cause: &str) {
-        let live: Vec<usize> = self.live_children(n).collect();
+    /// Asks that the live children are cancelled, those of one action or all; a child workflow undoes what it did by
+    /// itself if it shall `compensate`.
+    pub fn cancel_children(&mut self, n: usize, of: Option<&str>, compensate: bool, cause: &str) {
+        let of_action = |up: &Up| of.is_none_or(|action_name| up.action == action_name);
+        let meant = |child: &usize| self.runs[*child].parent.as_ref().is_some_and(of_action);
+        let live: Vec<usize> = self.live_children(n).filter(meant).collect();
         for child in live {
-            let compensate = !self.runs[child].is_branch();
             self.runs[child].wanted = Some((compensate, cause.to_owned()));
             self.signal(child);
         }

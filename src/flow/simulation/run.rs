@@ -104,6 +104,8 @@ pub struct Run {
     pub item: Option<(i32, Rc<str>)>,
     /// Members of `steps` that it has from the instances above it.
     pub inherited: String,
+    /// When it began.
+    pub begin: Time,
     /// Its status.
     pub status: Status,
     /// Where it goes.
@@ -150,6 +152,7 @@ impl Run {
             parent: None,
             item: None,
             inherited: String::new(),
+            begin: now,
             status: Status::Running,
             course: Course::Open,
             progress: Progress {

@@ -119,6 +119,7 @@ impl<D: Database> Play<'_, D> {
                 let open =
                     |(place, wanted)| OpenWait { action: String::new(), place, wanted, since: event.at, found: None };
                 self.runs[n].waits.extend(cancelling.into_iter().enumerate().map(open));
+                self.look_back_for_cancellation(n)?;
             }
         }
         Ok(())

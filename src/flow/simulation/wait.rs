@@ -109,14 +109,29 @@ impl<D: Database> Play<'_, D> {
         self.events.push(event.clone());
         for n in 0..self.runs.len() {
             let Some(action_name) = self.fulfil(n, place, None)? else { continue };
-            if action_name.is_empty() {
-                self.runs[n].wanted = Some((true, format!("cancelled by event {}", event.event_type)));
-            }
+            self.note_cancellation(n, &action_name, &event);
             if self.runs[n].status == Status::Waiting || action_name.is_empty() {
                 self.signal(n);
             }
         }
         Ok(())
+    }
+
+    /// Events since the instance's own that cancel it, looked up when it begins.
+    pub fn look_back_for_cancellation(&mut self, n: usize) -> Played<D> {
+        for place in 0..self.events.len() {
+            if let Some(action_name) = self.fulfil(n, place, Some(""))? {
+                let event = self.events[place].clone();
+                self.note_cancellation(n, &action_name, &event);
+            }
+        }
+        Ok(())
+    }
+
+    fn note_cancellation(&mut self, n: usize, action_name: &str, event: &Event) {
+        if action_name.is_empty() {
+            self.runs[n].wanted = Some((true, format!("cancelled by event {}", event.event_type)));
+        }
     }
 
     /// Lets an event complete the first open wait of an instance that asks for it; `of` restricts it to the waits of one
