@@ -193,10 +193,11 @@ impl<'a, D: Database> Play<'a, D> {
 
     /// Says of an instance that has not ended that it will not by itself.
     fn tell_standstill(&mut self) {
-        let Some(first) = self.runs.first().filter(|run| run.end.is_none()) else { return };
-        let detail = match first.status {
-            Status::Paused => "nothing more happens until a person decides",
-            _ => "nothing more happens: what it waits for does not come",
+        let still = |run: &&Run| run.end.is_none() && run.status != Status::Paused;
+        let Some(first) = self.runs.first().filter(still) else { return };
+        let detail = match self.runs.iter().any(|run| run.status == Status::Paused) {
+            true => "nothing more happens until a person decides",
+            false => "nothing more happens: what it waits for does not come",
         };
         let line = self.line(0, Kind::Status, first.workflow.name.clone(), first.status.as_str());
         self.tell(Line { detail: detail.to_owned(), ..line });
