@@ -65,7 +65,8 @@ pub unsafe fn caught<T>(body: impl FnOnce() -> T) -> Result<T, Raised> {
         let contexts = pg_sys::error_context_stack;
         let mut result = MaybeUninit::<T>::uninit();
         let jumped = call_with_sigsetjmp(false, |buffer| {
-            pg_sys::PG_exception_stack = std::mem::transmute::<*const SigJmpBufFields, _>(std::ptr::from_ref(buffer));
+            pg_sys::PG_exception_stack =
+                std::mem::transmute::<*const SigJmpBufFields, *mut pg_sys::sigjmp_buf>(std::ptr::from_ref(buffer));
             result.write(body());
             0
         });
