@@ -139,7 +139,7 @@ fn definitions_change_while_events_pour_in() {
         number += 1;
         let next = definition(&scene, number);
         define(&mut scene.client, &next);
-        std::thread::sleep(Duration::from_millis(20));
+        rea_tests::pace(Duration::from_millis(20));
     }
     firing.join().expect("all were fired");
     scene.finish_all(1_000, 2 * PATIENCE);

@@ -144,7 +144,7 @@ impl Walk {
                 }
             };
             moved.unwrap_or_else(|error| panic!("{error:?}"));
-            std::thread::sleep(Duration::from_millis(self.rng.u64(5..40)));
+            rea_tests::pace(Duration::from_millis(self.rng.u64(5..40)));
         }
     }
 

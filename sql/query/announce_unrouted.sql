@@ -4,7 +4,7 @@
 -- An event that an instance took for its wait while it was being routed turns out to be awaited.
 with news as (
     update rea.work_unrouted u
-    set announced_time = case when m.event_uid is null then $1 end,
+    set announced_time = case when m.event_uid is null then $1::timestamptz end,
         reason = case when m.event_uid is null then u.reason else 'awaited' end
     from rea.work_unrouted o
     left join lateral (select w.event_uid from rea.work_wait_event w where w.event_uid = o.event_uid limit 1) m on true

@@ -5,14 +5,14 @@
 -- the cancellation. Returns how many waits were completed, and how many of those ask for a cancellation.
 -- Lock: the rows of work_wait, against a wait that gives up at the same moment (lock_waits.sql).
 with awaited as (
-    select k.* from (
+    select k.position, k.instance_id, k.action_name, k.wait_no, k.match_contains, k.match_path, k.event_uid from (
         select u.position, w.instance_id, w.action_name, w.wait_no, w.match_contains, w.match_path, e.event_uid
         from unnest($1::uuid[]) with ordinality u (event_uid, position)
         join rea.work_event e on e.event_uid = u.event_uid
         join rea.work_wait w on w.biz_key = e.biz_key and w.event_type = e.event_type
         for key share of w) k
     union all
-    select c.* from (
+    select c.position, c.instance_id, c.action_name, c.wait_no, c.match_contains, c.match_path, c.event_uid from (
         select u.position, w.instance_id, w.action_name, w.wait_no, w.match_contains, w.match_path, e.event_uid
         from unnest($1::uuid[]) with ordinality u (event_uid, position)
         join rea.work_event e on e.event_uid = u.event_uid

@@ -59,12 +59,12 @@ pub fn branches(fork: &ForkAction, action: &Action, values: &[PathValue]) -> Res
                 let message = format!("\"items\" gives {} items; at most {MOST_ITEMS} are allowed", items.len());
                 return Err(Failure::permanent("too_many_items", message));
             }
-            let branch = |(index, item): (usize, &Box<RawValue>)| Branch {
+            let branch = |(index, item): (usize, Box<RawValue>)| Branch {
                 name: index.to_string(),
                 block: *block,
                 item: Some((index as i32, item.get().into())),
             };
-            Ok(items.iter().enumerate().map(branch).collect())
+            Ok(items.into_iter().enumerate().map(branch).collect())
         }
         Branches::Switch { cases, default } => {
             let is_true = |when: &usize| values.get(*when).and_then(|value| value.text.as_deref()) == Some("true");

@@ -6,6 +6,7 @@
 //! the tree whose bin folder `REA_PG_BIN` names; an installed server is never
 //! touched.
 
+pub mod branches;
 pub mod cluster;
 pub mod invariant;
 pub mod scene;
@@ -17,4 +18,4 @@ pub mod workflow;
 pub use cluster::{Cluster, Config, StopMode};
 pub use scene::Scene;
 pub use sink::{Answer, Request, Sink};
-pub use wait::{PATIENCE, wait_until};
+pub use wait::{PATIENCE, holds_for, pace, wait_until};

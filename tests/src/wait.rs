@@ -24,3 +24,20 @@ pub fn wait_until(deadline: Duration, what: &str, mut condition: impl FnMut() ->
         std::thread::sleep(INTERVAL);
     }
 }
+
+/// Looks for `time` whether `condition` goes on to hold: for what must not happen.
+///
+/// # Panics
+/// If it does not hold at some moment; `what` is then named.
+pub fn holds_for(time: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        assert!(condition(), "{what}: no longer after {:?}", start.elapsed());
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+/// Lets `time` pass between two moves of somebody who makes load; never a way to wait for something.
+pub fn pace(time: Duration) {
+    std::thread::sleep(time);
+}

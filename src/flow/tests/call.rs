@@ -47,7 +47,10 @@ fn arguments_keep_their_json_types() {
         call,
         Ok(RenderedCall::Function { schema: "app".into(), name: "f".into(), args: args.clone(), context: None })
     );
-    assert_eq!(arguments(&args.unwrap()).unwrap(), ["1.10", "\"n 1.10\"", "{\"x\":null}", "1.5"]);
+    assert_eq!(
+        arguments(args.as_deref().unwrap_or_default()).unwrap_or_default(),
+        ["1.10", "\"n 1.10\"", "{\"x\":null}", "1.5"]
+    );
 }
 
 #[test]

@@ -93,7 +93,10 @@ const INTERVALS: [(&str, Matches); 6] = [
     ("*/20 2 * * SUN", |t| t.minute() % 20 == 0 && t.hour() == 2 && t.weekday().num_days_from_sunday() == 0),
 ];
 
-fn compare(expressions: &[(&str, Matches)], walk: fn(Tz, DateTime<Utc>, DateTime<Utc>, Matches) -> Vec<DateTime<Utc>>) {
+/// An enumeration of the ticks between two times.
+type Walk = fn(Tz, DateTime<Utc>, DateTime<Utc>, Matches) -> Vec<DateTime<Utc>>;
+
+fn compare(expressions: &[(&str, Matches)], walk: Walk) {
     for (from, to) in SEASONS.map(|(from, to)| (utc(from), utc(to))) {
         for zone in ZONES {
             for (cron, matches) in expressions {
