@@ -33,7 +33,7 @@ call regress.wait_for('rea.operation(''stop-2'') ->> ''status'' = ''CANCELLED'''
 select rea.operation('stop-2') - 'operationId' as operation;
 select s.kind, s.subject, s.status, s.detail from regress.brief('stop-2') s where s.kind in ('status', 'attempt') and s.subject not like 'fan/%';
 -- An attempt in flight is waited for.
-call regress.start_to_stop('stop-3', 1000);
+call regress.start_to_stop('stop-3', 2500);
 select rea.cancel_instance(q.instance_id, reason => 'too slow') from rea.query_instance('stop-3') q;
 select q.status, q.waiting_for from rea.query_instance('stop-3') q;
 select s.kind, s.subject, s.status, s.detail from regress.brief('stop-3') s where s.kind = 'request';

@@ -67,7 +67,7 @@ select regress.define('{"workflowName": "undoSlow", "triggerEvent": "undo.slow",
     {"name": "one", "type": "http", "config": {"url": "http://receiver/say/1", "timeoutMs": 5000},
      "compensate": {"type": "http", "config": {"url": "http://receiver/echo/one", "timeoutMs": 5000}}},
     {"name": "two", "type": "http", "config": {"url": "http://receiver/say/2", "timeoutMs": 5000},
-     "compensate": {"type": "http", "config": {"url": "http://receiver/slow/1500", "timeoutMs": 7000}}},
+     "compensate": {"type": "http", "config": {"url": "http://receiver/slow/3000", "timeoutMs": 7000}}},
     {"name": "refused", "type": "http", "config": {"url": "http://receiver/status/400", "timeoutMs": 5000}}]}');
 select rea.fire_event('undo.slow', 'undo-4', event_id => 'undo-4') is not null as fired;
 call regress.wait_for('q.waiting_for like ''compensating: undo 1 of 2, running%'' from rea.query_instance(''undo-4'') q');

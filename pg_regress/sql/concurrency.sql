@@ -2,7 +2,7 @@
 \pset null ∅
 \pset format unaligned
 select regress.define('{"workflowName": "placeFlow", "triggerEvent": "place.start", "concurrency": {"key": "${payload.account}", "limit": 1}, "actions": [
-    {"name": "work", "type": "http", "config": {"url": "http://receiver/slow/700", "timeoutMs": 5000}}]}');
+    {"name": "work", "type": "http", "config": {"url": "http://receiver/slow/1500", "timeoutMs": 5000}}]}');
 select rea.fire_events('[{"event_type": "place.start", "biz_key": "place-1", "event_id": "place-1", "payload": {"account": "A"}},
     {"event_type": "place.start", "biz_key": "place-2", "event_id": "place-2", "payload": {"account": "A"}},
     {"event_type": "place.start", "biz_key": "place-3", "event_id": "place-3", "payload": {"account": "A"}},

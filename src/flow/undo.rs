@@ -91,11 +91,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_statement_that_finds_what_was_done_knows_the_same_codes() {
-        let statement = include_str!("../../sql/query/done_actions.sql");
+    fn the_statements_that_find_what_was_done_know_the_same_codes() {
         let listed = WITHOUT_EFFECT.map(|code| format!("'{code}'")).join(", ");
-        assert!(statement.contains(&format!("a.error_code not in ({listed})")), "{listed}");
-        assert!(statement.contains("a.error_code not like 'http\\_%'"));
+        let told = include_str!("../../sql/schema/65_tree.sql");
+        for statement in [include_str!("../../sql/query/done_actions.sql"), told] {
+            assert!(statement.contains(&format!("a.error_code not in ({listed})")), "{listed}");
+            assert!(statement.contains("a.error_code not like 'http\\_%'"));
+        }
         assert!(!may_have_effect("http_500") && !may_have_effect("dns") && may_have_effect("timeout"));
     }
 }
