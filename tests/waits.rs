@@ -39,7 +39,7 @@ fn fire_all(cluster: &Cluster, mut shots: Vec<Shot>) {
             scope.spawn(move || {
                 let mut client = cluster.connect(DATABASE);
                 for (number, shot) in shots {
-                    thread::sleep((start + shot.at).saturating_duration_since(Instant::now()));
+                    rea_tests::pace((start + shot.at).saturating_duration_since(Instant::now()));
                     while !try_fire(&mut client, number, &shot) {
                         if let Ok(new) = cluster.try_connect(DATABASE) {
                             client = new;
@@ -185,7 +185,7 @@ fn kills_among_waits_lose_and_double_no_signal() {
         let cluster = &scene.cluster;
         let firing = scope.spawn(move || fire_all(cluster, orders(NUMBER, 6_000.0)));
         for _ in 0..3 {
-            thread::sleep(Duration::from_millis(1_300));
+            rea_tests::pace(Duration::from_millis(1_300));
             cluster.wait_ready();
             let sql = "select pid from pg_stat_activity where backend_type = 'rea worker'";
             let worker = cluster.try_connect("postgres").and_then(|mut client| client.query(sql, &[]));
@@ -301,7 +301,7 @@ fn an_event_of_cancel_on_cancels_before_and_after_the_begin() {
     let client = &mut scene.client;
     for n in 0..200 {
         fire(client, "order.created", &format!("SO-{n}"), &json!({}));
-        thread::sleep(Duration::from_micros((n * 37) % 200 * 50));
+        rea_tests::pace(Duration::from_micros((n * 37) % 200 * 50));
         fire(client, "order.withdrawn", &format!("SO-{n}"), &json!({}));
     }
     wait_until(PATIENCE, "all are cancelled", || {
@@ -324,9 +324,9 @@ fn cost_of_rest(client: &mut Client) -> (i64, i64) {
             .expect("pg_stat_database");
         (row.get::<_, i64>(0), row.get::<_, i64>(1))
     };
-    thread::sleep(Duration::from_secs(3));
+    rea_tests::pace(Duration::from_secs(3));
     let before = read(client);
-    thread::sleep(Duration::from_secs(6));
+    rea_tests::pace(Duration::from_secs(6));
     let after = read(client);
     (after.0 - before.0, after.1 - before.1)
 }
