@@ -20,6 +20,7 @@ call regress.wait_until_still('L-running');
 select * from regress.look('L-running');
 -- A row per instance of each event of the key; ids and times are there
 select rea.fire_event('look.made', 'L-done', jsonb_build_object('url', url || '/echo')) is not null as second_event from regress.receiver;
+call regress.wait_until_still('L-done');
 select rea.fire_event('unlooked', 'L-done', event_id => 'U-1', source => 'shop') is not null as unrouted_event;
 call regress.wait_until_still('L-done');
 select q.biz_key, q.event_type, q.source, q.workflow_name, q.workflow_version, q.status, q.phase, q.instance_id is not null as has_instance,

@@ -25,6 +25,7 @@ select rea.operation('RT-4', 'shop') ->> 'status' as status;
 select t.kind, t.subject, t.status, regexp_replace(t.detail, 'announced.*', 'announced') as detail from rea.timeline('RT-4') t where t.kind in ('event', 'unrouted', 'reroute', 'route');
 
 -- What has ended is left; a group that is new starts, and the others do not start again.
+call regress.wait_until_still('RT-3');
 select regress.define('{"workflowName": "rerouteOne", "actions": [{"name": "other", "type": "http", "config": {"url": "http://receiver/echo", "timeoutMs": 5000}}]}') as version;
 select rea.define_route('rerouteTwo', 'reroute.*', 'rerouteOne', 'audit', match => '{"n": 3}');
 select * from regress.rerouted('{"bizKey": "RT-3"}');
