@@ -9,6 +9,7 @@ mod decision;
 mod difference;
 mod documents;
 mod expression;
+mod life;
 mod outcome;
 mod properties;
 mod reference;
