@@ -4,7 +4,7 @@
 PG_CONFIG ?= pg_config
 DESTDIR ?=
 
-.PHONY: help setup demo demo-stop test install installcheck lint bench clean
+.PHONY: help setup demo demo-stop test install installcheck walk lint bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -27,6 +27,9 @@ install: setup ## build and install (PG_CONFIG=…, DESTDIR=…)
 
 installcheck: setup ## run pg_regress/ against the server of PG_CONFIG, which must hold rea
 	@scripts/installcheck.sh "$$($(PG_CONFIG) --bindir)"
+
+walk: setup ## random workflows, kills and interventions for a while (SEED=…, MINUTES=10)
+	@SEED="$(SEED)" MINUTES="$(MINUTES)" scripts/walk.sh
 
 lint: setup ## rustfmt and clippy, warnings are errors
 	@scripts/lint.sh

@@ -12,10 +12,14 @@
 //!     │                                         │
 //!     └─ resumed by hand ───────────────────────┘
 //!
-//!     WAITING ──────────── deadline, onTimeout: fail ─────────────────────────────▶ FAILED
-//!     RUNNING, WAITING ─── fails for good with something to undo ─▶ COMPENSATING ─▶ FAILED, DEAD
-//!     PENDING, RUNNING, WAITING, PAUSED ─── cancelled by hand ────────────────────▶ CANCELLED
-//!     FAILED, DEAD ─────── retry_instance, replay ────────────────────────────────▶ PENDING
+//!     PENDING, WAITING ─── deadline, onTimeout: fail, no branch succeeded ────────▶ FAILED, DEAD
+//!     PENDING, RUNNING, WAITING, PAUSED ─── cancelled: by hand, cancelOn, a parent ▶ CANCELLED
+//!     FAILED, DEAD, CANCELLED ─── retry_instance, replay; a branch with its parent ▶ PENDING
+//!
+//!     Before it ends other than SUCCESS, an instance with children is WAITING until they have ended (cancelled, if
+//!     they live), and one that has something to undo is COMPENSATING; `end_status` keeps how it will end.
+//!
+//!         any of the four ─── end is decided ─▶ WAITING ── children ended ─▶ COMPENSATING ─▶ FAILED, DEAD, CANCELLED
 //!
 //!     Nothing else leaves a final state.
 //! ```
@@ -84,6 +88,28 @@ impl Status {
             Status::Failed => "FAILED",
             Status::Dead => "DEAD",
             Status::Cancelled => "CANCELLED",
+        }
+    }
+
+    /// Whether an instance may go from this status to another one in one step: the diagram as a table.
+    pub fn may_become(self, new: Status) -> bool {
+        use Status::{Cancelled, Compensating, Dead, Failed, Paused, Pending, Running, Success, Waiting};
+        match self {
+            Pending => matches!(new, Running | Waiting | Paused | Compensating | Failed | Cancelled),
+            Running => new != Running,
+            Waiting => matches!(new, Pending | Running | Paused | Compensating | Failed | Dead | Cancelled),
+            Paused => matches!(new, Pending | Waiting | Compensating | Failed | Cancelled),
+            Compensating => matches!(new, Failed | Dead | Cancelled),
+            Failed | Dead | Cancelled => new == Pending,
+            Success => false,
+        }
+    }
+
+    /// Whether an instance in this status can still be cancelled or paused; `is_ending`: its end is decided.
+    pub fn can_be_stopped(self, is_ending: bool) -> bool {
+        match self {
+            Status::Pending | Status::Running | Status::Waiting | Status::Paused => !is_ending,
+            Status::Compensating | Status::Success | Status::Failed | Status::Dead | Status::Cancelled => false,
         }
     }
 
@@ -165,6 +191,19 @@ pub enum Next {
         /// Its message.
         message: String,
     },
+}
+
+impl Next {
+    /// Status that it leads to, if nothing has to be seen to before an end.
+    pub fn status(&self) -> Status {
+        match self {
+            Next::Advance | Next::GoOnAfterError => Status::Running,
+            Next::RetryAt(_) | Next::RepeatNow => Status::Pending,
+            Next::Pause => Status::Paused,
+            Next::Fail { .. } => Status::Failed,
+            Next::Die { .. } => Status::Dead,
+        }
+    }
 }
 
 /// Decides what follows an attempt of `action` that ended with `outcome` at `now`.

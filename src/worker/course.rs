@@ -145,6 +145,11 @@ impl Draft {
 
     /// Releases it: its turn on that lane comes later.
     pub fn park(&mut self, lane: Rc<str>, due: Time, cause: &str, now: Time) {
+        let tried = self.held.tried;
+        self.begin_later();
+        if self.held.progress.attempt_no > 0 {
+            self.held.tried = tried;
+        }
         if self.is_new() && self.changes.is_empty() && self.held.claim.is_some() {
             self.held.claim = None;
             self.held.status = Status::Pending;
@@ -156,10 +161,6 @@ impl Draft {
 
     /// Releases it in the middle of its preparation: the turn is over, and it comes again.
     pub fn put_off(&mut self, now: Time) {
-        if std::mem::take(&mut self.held.numbered) {
-            // No attempt was made under the number that the claim gave.
-            self.held.progress.attempt_no -= 1;
-        }
         let lane = self.lane();
         self.park(lane, now, "turn_over", now);
     }

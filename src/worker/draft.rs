@@ -143,6 +143,16 @@ impl Draft {
         self.held.progress.first_try = tried;
     }
 
+    /// The current action has not begun: no time has passed for it, and no attempt was made under the number that a
+    /// claim gave.
+    pub fn begin_later(&mut self) {
+        let progress = &mut self.held.progress;
+        if std::mem::take(&mut self.held.numbered) && self.held.status != Status::Waiting {
+            progress.attempt_no = progress.attempt_no.saturating_sub(1);
+        }
+        self.held.tried = None;
+    }
+
     /// The number of an attempt that is behind it is not used again.
     pub fn number_anew(&mut self) {
         self.held.numbered = false;
@@ -199,6 +209,7 @@ impl Draft {
         let new = if self.held.status == Status::Compensating && !new.is_final() { Status::Compensating } else { new };
         self.log_claim();
         let old = self.held.status;
+        debug_assert!(old == new || old.may_become(new), "{old:?} became {new:?}");
         let log_id = self.next_version();
         if old != new {
             let (instance_id, cause) = (self.held.id, cause.to_owned());

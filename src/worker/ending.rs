@@ -75,7 +75,7 @@ impl Turn<'_> {
     pub fn obey(&mut self, draft: &mut Draft) {
         let Some(wanted) = draft.wanted.take() else { return };
         draft.more.obeyed = true;
-        if draft.held.ending.is_some() || matches!(draft.course, Course::End | Course::Ending) {
+        if !draft.held.status.can_be_stopped(draft.held.ending.is_some()) {
             draft.number_anew();
             return;
         }

@@ -24,6 +24,7 @@ impl Turn<'_> {
             Ok(Some(key)) => {
                 // It looks for a place once it has queued up: the order of the events decides.
                 draft.more.place = Some(Place::Enter(key));
+                draft.begin_later();
                 draft.wait("concurrency", Some(self.now), self.now);
             }
         }
@@ -46,10 +47,12 @@ impl Turn<'_> {
         }
         if state.ahead < i64::from(concurrency.limit) {
             draft.more.place = Some(Place::Take);
+            draft.begin_later();
             draft.run_on("place", self.now);
             return Ok(true);
         }
         draft.held.has_place = false;
+        draft.begin_later();
         draft.wait("concurrency", None, self.now);
         Ok(false)
     }

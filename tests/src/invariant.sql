@@ -73,7 +73,7 @@ select a.instance_id, a.action_name, a.attempt_no, count(*)
 from rea.work_action_log a
 where a.status <> 'SKIPPED' and a.action_name not like '%~undo'
 group by a.instance_id, a.action_name, a.attempt_no
-having count(*) > 1
+having count(*) > 1 or a.attempt_no < 1
 
 -- rule: an action is done once in an instance, however often it is tried
 select a.instance_id, a.action_name, count(*)
@@ -109,7 +109,7 @@ select l.instance_id, l.old_status, l.new_status, l.cause, count(*)
 from rea.work_instance_log l
 where (l.old_status, l.new_status) not in (
     ('PENDING', 'RUNNING'), ('PENDING', 'WAITING'), ('PENDING', 'PAUSED'), ('PENDING', 'COMPENSATING'),
-    ('PENDING', 'FAILED'), ('PENDING', 'CANCELLED'), ('PENDING', 'DEAD'),
+    ('PENDING', 'FAILED'), ('PENDING', 'CANCELLED'),
     ('RUNNING', 'PENDING'), ('RUNNING', 'WAITING'), ('RUNNING', 'PAUSED'), ('RUNNING', 'COMPENSATING'),
     ('RUNNING', 'SUCCESS'), ('RUNNING', 'FAILED'), ('RUNNING', 'DEAD'), ('RUNNING', 'CANCELLED'),
     ('WAITING', 'RUNNING'), ('WAITING', 'PENDING'), ('WAITING', 'PAUSED'), ('WAITING', 'COMPENSATING'),

@@ -10,6 +10,7 @@ mod decision;
 mod difference;
 mod documents;
 mod expression;
+mod life;
 mod outcome;
 mod properties;
 mod reference;
