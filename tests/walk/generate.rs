@@ -59,8 +59,10 @@ impl<'r> Generator<'r> {
         let name = format!("a{}", self.actions);
         let nests = depth < DEEPEST && self.actions < 40;
         let mut action = match self.rng.usize(0..100) {
-            0..36 => self.http(),
-            36..46 => self.local(&name),
+            0..30 => self.http(),
+            30..36 => self.lua(),
+            36..44 => self.local(&name),
+            44..46 => json!({"type": "message", "config": {"transport": "notify", "topic": "walk"}}),
             46..54 => self.emit(),
             54..66 => self.wait(),
             66..78 if nests => self.parallel(depth),
@@ -103,6 +105,24 @@ impl<'r> Generator<'r> {
         if self.chance(0.4) {
             let args = json!(["${instance.id}", format!("{name}~undo")]);
             action["compensate"] = json!({"type": "local", "config": {"function": "walk.note", "args": args}});
+        }
+        action
+    }
+
+    /// A script that counts in the database, asks the receiver, and fails in every way a script can say.
+    fn lua(&mut self) -> Value {
+        let source = "local n = (rea.kv.get('n') or 0) + 1 rea.kv.set('n', n)
+            local answer, why = rea.http({url = args.url})
+            if not answer then rea.retry(why, 0) end
+            if answer.status == 503 then rea.retry('busy', 0) end
+            if answer.status ~= 200 then rea.fail('refused', 'refused') end
+            return {n = n}";
+        let url = format!("{}/do", self.origin);
+        let mut action = json!({"type": "lua", "config": {"source": source, "args": {"url": url}, "timeoutMs": 400}});
+        if self.chance(0.3) {
+            let undo =
+                json!({"source": "rea.http({url = args.url}) return {}", "args": {"url": url}, "timeoutMs": 1000});
+            action["compensate"] = json!({"type": "lua", "config": undo});
         }
         action
     }
