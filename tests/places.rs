@@ -31,7 +31,7 @@ fn watched(sink: &Sink, crowd: &Arc<Mutex<Crowd>>, pause: Duration) {
             *most = (*most).max(now);
         };
         change(1);
-        std::thread::sleep(pause);
+        rea_tests::pace(pause);
         change(-1);
         Answer::status(200)
     });
